@@ -1,0 +1,1 @@
+"""Kinds of input, one module each; see :mod:`triage.sources.base`."""
