@@ -1,0 +1,273 @@
+"""YAML files of authors -> signatures. Every mistake of every file is collected with file:line:col and a hint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import regex
+import yaml
+
+from triage.errors import Problem
+from triage.patterns import PatternSyntaxError, scan_form
+from triage.signature import Condition, Edge, Example, FieldTest, Signature
+from triage.vocabulary import CLASSES, Level, Noise, Origin, Role, Scope, Status, Strength
+
+Marks = dict[tuple[str | int, ...], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The signatures that are sound, and what is wrong with the others."""
+
+    signatures: tuple[Signature, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_yaml(path: Path) -> tuple[Any, Marks]:
+    """Return the document and the (line, column) of each of its nodes by path. Raises ``yaml.YAMLError``, ``OSError``."""
+    text = path.read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    root = yaml.compose(text, Loader=loader)
+    marks: Marks = {}
+    if root is not None:
+        _mark(root, (), marks)
+    return yaml.load(text, Loader=loader), marks  # noqa: S506 - a safe loader
+
+
+def _mark(node: yaml.Node, path: tuple[str | int, ...], marks: Marks) -> None:
+    marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _mark(value, (*path, key.value), marks)
+            marks[(*path, key.value)] = (key.start_mark.line + 1, key.start_mark.column + 1)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            _mark(value, (*path, position), marks)
+
+
+def at(marks: Marks, where: Sequence[str | int]) -> tuple[int, int]:
+    """Return the mark of the deepest known part of ``where``."""
+    path = tuple(where)
+    while path and path not in marks:
+        path = path[:-1]
+    return marks.get(path, (1, 1))
+
+
+def yaml_problem(path: Path, err: Exception) -> Problem:
+    """Turn a YAML or file error into a problem."""
+    mark = getattr(err, "problem_mark", None)
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    text = getattr(err, "problem", None) or str(err)
+    return Problem(str(path), line, column, f"not readable as YAML: {text}", "quote values that hold ':' or '#' with '...'")
+
+
+def load_files(paths: Iterable[Path], known: Mapping[str, Signature] | None = None) -> Loaded:
+    """Load signature files. Never raises for an author's mistake; a bad file does not disable the others.
+
+    ``known`` are signatures loaded before, which these files may refer to or override.
+    """
+    problems: list[Problem] = []
+    signatures: dict[str, Signature] = {}
+    for path in paths:
+        try:
+            document, marks = read_yaml(path)
+        except (yaml.YAMLError, OSError, UnicodeDecodeError) as err:
+            problems.append(yaml_problem(path, err))
+            continue
+        found, wrong = _signature(path, document, marks)
+        problems.extend(wrong)
+        if found is None:
+            continue
+        if found.id in signatures:
+            line, column = at(marks, ("id",))
+            other = signatures[found.id].path
+            problems.append(Problem(str(path), line, column, f"duplicate id {found.id!r}", f"also in {other}; ids are never reused"))
+            continue
+        signatures[found.id] = found
+    problems.extend(_dangling(signatures, known or {}))
+    return Loaded(tuple(signatures.values()), tuple(sorted(problems)))
+
+
+def _dangling(signatures: Mapping[str, Signature], loaded: Mapping[str, Signature]) -> Iterable[Problem]:
+    pool = {**loaded, **signatures}
+    known = set(pool) | {f"{s.id}/{code}" for s in pool.values() for code in s.table}
+    for signature in signatures.values():
+        named = (*signature.recovered_by, *signature.cancels, *signature.overlaps)
+        named += signature.condition.signatures if signature.condition else ()
+        for name in named:
+            if name not in known:
+                yield Problem(signature.path, 1, 1, f"refers to unknown signature {name!r}", suggestion(name, known))
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean ...`` for a misspelt word, or the list of what is allowed."""
+    options = sorted(known)
+    close = difflib.get_close_matches(word, options, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"one of: {', '.join(options)}" if len(options) <= 40 else ""
+
+
+def _signature(path: Path, document: Any, marks: Marks) -> tuple[Signature | None, list[Problem]]:
+    from pydantic import ValidationError
+
+    from triage.schemas.signature import SignatureFile
+
+    if not isinstance(document, dict):
+        return None, [Problem(str(path), 1, 1, "a signature file is a mapping", "start with 'id: ...'; see docs/signatures.md")]
+    try:
+        parsed = SignatureFile.model_validate(document)
+    except ValidationError as err:
+        return None, [_validation_problem(path, error, marks) for error in err.errors()]
+    problems = list(_checks(path, parsed, marks))
+    table: Mapping[str, Mapping[str, Any]] = {}
+    if parsed.table:
+        table, wrong = _table(path.parent / parsed.table)
+        problems.extend(wrong)
+    if problems:
+        return None, problems
+    return _build(path, parsed, table, marks), []
+
+
+def _validation_problem(path: Path, error: Any, marks: Marks) -> Problem:
+    where = [part for part in error["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+    line, column = at(marks, where)
+    name = ".".join(map(str, where))
+    hint = ""
+    if error["type"] == "extra_forbidden":
+        from triage.schemas.signature import SignatureFile
+
+        hint = suggestion(str(where[-1]), SignatureFile.model_fields)
+    elif error["type"] == "enum":
+        hint = suggestion(str(error["input"]), str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
+    elif error["type"] == "missing" and where and where[-1] in ("match", "near_miss", "examples"):
+        hint = "a signature without examples of both kinds does not load; see docs/signatures.md"
+    return Problem(str(path), line, column, f"{name}: {error['msg']}", hint)
+
+
+def _checks(path: Path, parsed: Any, marks: Marks) -> Iterable[Problem]:
+    def problem(where: Sequence[str | int], message: str, hint: str = "") -> Problem:
+        line, column = at(marks, where)
+        return Problem(str(path), line, column, message, hint)
+
+    if parsed.id != path.stem:
+        yield problem(("id",), f"id {parsed.id!r} is not the file's stem {path.stem!r}", "rename one of them")
+    if parsed.class_ not in CLASSES and parsed.class_ != "none":
+        yield problem(("class",), f"unknown class {parsed.class_!r}", suggestion(parsed.class_, CLASSES))
+    for position, edge in enumerate(parsed.explains):
+        if edge.class_ not in CLASSES:
+            yield problem(("explains", position, "class"), f"unknown class {edge.class_!r}", suggestion(edge.class_, CLASSES))
+    for key, patterns in (("patterns", parsed.patterns), ("not", parsed.not_)):
+        for position, pattern in enumerate(patterns):
+            if (message := pattern_mistake(pattern, scanned=key == "patterns")) is not None:
+                yield problem((key, position), f"bad pattern: {message}", "docs/signatures.md, 'What a pattern may hold'")
+    if not (parsed.patterns or parsed.where or parsed.condition):
+        yield problem((), "nothing to match", "give 'patterns', 'where' or 'condition'")
+    if parsed.condition is None and not (parsed.examples.match and parsed.examples.near_miss):
+        yield problem(("examples",), "needs at least one 'match' and one 'near_miss' example", "a near miss says why it must not match")
+
+
+def pattern_mistake(pattern: str, *, scanned: bool) -> str | None:
+    """Return what is wrong with a pattern, or None. ``scanned`` patterns must also compile for the scanner."""
+    try:
+        regex.compile(pattern, regex.ASCII)
+        if scanned:
+            form = scan_form(pattern)
+            from triage.engine import compile_mistake
+
+            return compile_mistake(form)
+    except regex.error as err:
+        return f"{err.msg} at position {err.pos}"
+    except PatternSyntaxError as err:
+        return f"{err} at position {err.position}"
+    return None
+
+
+def _table(path: Path) -> tuple[Mapping[str, Mapping[str, Any]], list[Problem]]:
+    from pydantic import ValidationError
+
+    from triage.schemas.signature import TableRow
+
+    try:
+        document, marks = read_yaml(path)
+    except (yaml.YAMLError, OSError, UnicodeDecodeError) as err:
+        return {}, [yaml_problem(path, err)]
+    rows: dict[str, Mapping[str, Any]] = {}
+    problems: list[Problem] = []
+    for code, row in (document or {}).items():
+        try:
+            parsed = TableRow.model_validate(row)
+        except ValidationError as err:
+            problems.extend(_validation_problem(path, {**e, "loc": (str(code), *e["loc"])}, marks) for e in err.errors())
+            continue
+        if parsed.class_ is not None and parsed.class_ not in CLASSES and parsed.class_ != "none":
+            line, column = at(marks, (str(code), "class"))
+            problems.append(Problem(str(path), line, column, f"unknown class {parsed.class_!r}", suggestion(parsed.class_, CLASSES)))
+        for name in parsed.codes(str(code)):
+            rows[name] = parsed.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return rows, problems
+
+
+def _build(path: Path, parsed: Any, table: Mapping[str, Mapping[str, Any]], marks: Marks) -> Signature:
+    def examples(kind: str, items: Sequence[Any]) -> tuple[Example, ...]:
+        return tuple(
+            Example(
+                item.line if item.line is not None else (item.text or ""),
+                item.fields,
+                Origin(item.origin) if item.origin else None,
+                item.source,
+                item.why,
+                at(marks, ("examples", kind, position))[0],
+            )
+            for position, item in enumerate(items)
+        )
+
+    return Signature(
+        id=parsed.id,
+        title=parsed.title,
+        class_=parsed.class_,
+        role=Role(parsed.role),
+        level=Level(parsed.level),
+        status=Status(parsed.status),
+        sources=frozenset(parsed.sources),
+        scope=Scope(parsed.scope),
+        strength=Strength(parsed.strength),
+        noise=Noise(parsed.noise),
+        patterns=tuple(parsed.patterns),
+        not_patterns=tuple(parsed.not_),
+        where=tuple(field_tests(parsed.where)),
+        condition=_condition(parsed.condition),
+        group=parsed.group,
+        variant=parsed.variant,
+        recovered_by=tuple(parsed.recovered_by),
+        recovery_s=parsed.recovery,
+        cancels=tuple(parsed.cancels),
+        overlaps=tuple(parsed.overlaps),
+        explains=tuple(Edge(e.class_, Strength(e.strength), e.lag, Scope(e.scope)) for e in parsed.explains),
+        description=parsed.description,
+        proves_not=parsed.proves_not,
+        falsepositives=tuple(parsed.falsepositives),
+        references=tuple(parsed.references),
+        matches=examples("match", parsed.examples.match),
+        near_misses=examples("near_miss", parsed.examples.near_miss),
+        table_key=parsed.key,
+        table=table,
+        path=str(path),
+    )
+
+
+def field_tests(where: Mapping[str, Any]) -> Iterable[FieldTest]:
+    """Read ``{"temperature_c|gte": 85}`` into tests; a list of values means any of them."""
+    for key, value in where.items():
+        name, _, operator = key.partition("|")
+        yield FieldTest(name, operator or "eq", tuple(value) if isinstance(value, list) else value)
+
+
+def _condition(parsed: Any) -> Condition | None:
+    if parsed is None:
+        return None
+    return Condition(parsed.type, tuple(parsed.signatures), tuple(parsed.group_by), parsed.timespan, parsed.gte, parsed.value)

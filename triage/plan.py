@@ -1,0 +1,66 @@
+"""What one scan looks for: signature patterns, triggers of row sources, metric lines; all in one compiled set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.engine import Engine, build
+from triage.patterns import scan_form
+from triage.signature import Signature
+from triage.sources.base import LineSource, RowSource
+from triage.vocabulary import Role
+
+SIGNATURE, TRIGGER, METRIC = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled scan. ``targets[n]`` = (kind, index): what pattern number n of the engine belongs to."""
+
+    signatures: tuple[Signature, ...]
+    triggered: tuple[RowSource, ...]
+    dumps: tuple[RowSource, ...]
+    lines: tuple[LineSource, ...]
+    targets: tuple[tuple[int, int], ...]
+    engine: Engine
+    row_signatures: dict[str, tuple[int, ...]]
+    benign: frozenset[int]
+
+
+def make_plan(
+    signatures: Sequence[Signature],
+    lines: Sequence[LineSource],
+    rows: Sequence[RowSource],
+    metrics: Sequence[bytes] = (),
+    cache: Path | None = None,
+) -> Plan:
+    """Compile everything a scan looks for. Raises :class:`triage.patterns.PatternSyntaxError` for unchecked patterns."""
+    triggered = tuple(source for source in rows if source.triggers)
+    forms: list[str] = []
+    targets: list[tuple[int, int]] = []
+    for index, signature in enumerate(signatures):
+        if not signature.where:
+            forms.extend(scan_form(pattern) for pattern in signature.patterns)
+            targets.extend((SIGNATURE, index) for _ in signature.patterns)
+    for index, source in enumerate(triggered):
+        forms.extend(scan_form(pattern) for pattern in source.triggers)
+        targets.extend((TRIGGER, index) for _ in source.triggers)
+    forms.extend(form.decode() for form in metrics)
+    targets.extend((METRIC, 0) for _ in metrics)
+    by_row: dict[str, list[int]] = {}
+    for index, signature in enumerate(signatures):
+        if signature.where:
+            for name in signature.sources:
+                by_row.setdefault(name, []).append(index)
+    return Plan(
+        signatures=tuple(signatures),
+        triggered=triggered,
+        dumps=tuple(source for source in rows if not source.triggers),
+        lines=tuple(lines),
+        targets=tuple(targets),
+        engine=build(forms, cache),
+        row_signatures={name: tuple(found) for name, found in by_row.items()},
+        benign=frozenset(i for i, s in enumerate(signatures) if s.role is Role.BENIGN),
+    )
