@@ -1,0 +1,152 @@
+"""Bytes of a file in blocks that end at a line end; compressed input is streamed. Nothing here ever raises on content."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+BLOCK_BYTES = 4 << 20
+OVERLAP_BYTES = 4096
+HEAD_BYTES = 64 << 10
+MAX_EXPANSION = 200 << 30  # bytes out of one compressed file
+MAX_RATIO = 10_000
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_BINARY_MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"%PDF", b"\x7fELF", b"PK\x03\x04", b"SQLite format 3")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of whole lines, or (``partial``) a piece of one line that is longer than a block.
+
+    ``first_line`` is the 1-based number of the first line in it; ``data`` is only valid until the next piece is read.
+    """
+
+    data: bytes | bytearray | memoryview
+    first_line: int
+    partial: bool = False
+
+
+class Truncated(Exception):
+    """The input ended early (cut archive, file that shrank); what was read before stays."""
+
+
+def compression(head: bytes) -> str | None:
+    """Return the compression that the first bytes tell, whatever the file is called."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def looks_binary(head: bytes) -> str | None:
+    """Return why a file is not a log (a reason for the coverage row), or None."""
+    for magic in _BINARY_MAGIC:
+        if head.startswith(magic):
+            return "binary file"
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or not head:
+        return None
+    control = sum(head.count(bytes([c])) for c in range(9))
+    return "binary file" if control > max(64, len(head) // 10) else None
+
+
+def open_stream(path: Path) -> BinaryIO | IO[bytes]:
+    """Open a plain or compressed file for reading. Raises ``OSError``."""
+    with path.open("rb") as probe:
+        kind = compression(probe.read(8))
+    if kind is None:
+        return path.open("rb", buffering=0)
+    return _decompressor(kind)(path)
+
+
+def _decompressor(kind: str) -> Callable[[Path], Any]:
+    if kind == "gzip":
+        try:
+            from isal import igzip
+        except ImportError:
+            return lambda path: gzip.open(path, "rb")
+        return lambda path: igzip.open(path, "rb")
+    if kind == "zstd":
+        return lambda path: io.BufferedReader(_zstd().open(path, "rb"))
+    return (lambda path: bz2.open(path, "rb")) if kind == "bzip2" else (lambda path: lzma.open(path, "rb"))
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from backports import zstd
+    return zstd
+
+
+_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
+
+
+def pieces(stream: BinaryIO | IO[bytes], *, block: int = BLOCK_BYTES) -> Iterator[Piece]:
+    """Yield the stream in pieces that end at a line end.
+
+    UTF-16 with a byte-order mark is decoded to UTF-8 on the way. Raises :class:`Truncated` at the end when the stream
+    broke off, after everything before the break has been yielded.
+    """
+    line = 1
+    rest = b""
+    encoding: str | None = None
+    first = True
+    broken: Exception | None = None
+    while True:
+        try:
+            data = stream.read(block)
+        except _READ_ERRORS as err:
+            data, broken = b"", err
+        if first and data:
+            encoding, data = _utf16(data)
+            first = False
+        elif encoding and data:
+            data = _recode(data, encoding)
+        if not data:
+            break
+        data = rest + data if rest else data
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            whole = data[:cut] if cut < len(data) else data
+            yield Piece(whole, line)
+            line += whole.count(b"\n")
+            rest = data[cut:]
+        elif len(data) >= block:
+            yield Piece(data, line, partial=True)
+            rest = data[-OVERLAP_BYTES:]
+        else:
+            rest = data
+    if rest:
+        yield Piece(rest, line)
+    if broken is not None:
+        raise Truncated(str(broken) or type(broken).__name__)
+
+
+def _utf16(data: bytes) -> tuple[str | None, bytes]:
+    if data[:2] == b"\xff\xfe":
+        return "utf-16-le", _recode(data[2:], "utf-16-le")
+    if data[:2] == b"\xfe\xff":
+        return "utf-16-be", _recode(data[2:], "utf-16-be")
+    return None, data
+
+
+def _recode(data: bytes, encoding: str) -> bytes:
+    return data.decode(encoding, "replace").encode("utf-8", "replace")
+
+
+def line_at(data: bytes | bytearray | memoryview, end: int) -> tuple[int, int]:
+    """Return (start, stop) of the line that holds the byte before ``end``; ``stop`` excludes the line end."""
+    view = data if isinstance(data, (bytes, bytearray)) else bytes(data)
+    start = view.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    stop = view.find(b"\n", max(end - 1, 0))
+    return start, len(view) if stop < 0 else stop
