@@ -1,0 +1,107 @@
+"""The rank that did not complain: collectives time out on those who waited, not on the one they waited for.
+
+Two proofs, each within one process group of one job: a rank that is absent from the list of time-outs, and a rank whose
+last enqueued (or started, completed) sequence number is lower than everybody else's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from triage.correlators.base import ABSENT_RANK, Context, Correlation, Suspect
+from triage.model import Event, Evidence, Place
+
+TIMEOUT_CLASS = "nccl-timeout"
+CLASSES = frozenset({TIMEOUT_CLASS, "straggler", "storage-stall", "dataloader-hang", "rank-crash", "unknown", "file-lock-contention"})
+EPISODE = timedelta(minutes=30)
+SENTINELS = frozenset({-1, 18446744073709551615})
+MAX_NAMED = 4
+
+
+def correlate(context: Context) -> Correlation:
+    """Return suspects among the ranks of every job with collective time-outs."""
+    jobs: dict[str | None, list[Event]] = defaultdict(list)
+    for event in context.events:
+        if event.class_ == TIMEOUT_CLASS and event.place.rank is not None:
+            jobs[event.place.job].append(event)
+    seen = _seen_ranks(context)
+    suspects: list[Suspect] = []
+    for job, events in jobs.items():
+        last = _last_episode(events)
+        suspects.extend(_lagging(job, last))
+        suspects.extend(_absent(job, last, seen.get(job, set()) | seen.get(None, set()), _world(context, job)))
+    return Correlation(suspects=tuple(suspects))
+
+
+def _last_episode(events: Sequence[Event]) -> list[Event]:
+    times = [e.last.at for e in events if e.last.at is not None]
+    if not times:
+        return list(events)
+    newest = max(times)
+    return [e for e in events if e.last.at is None or newest - e.last.at <= EPISODE]
+
+
+def _seen_ranks(context: Context) -> dict[str | None, set[int]]:
+    """Return the ranks that print anything, by job."""
+    seen: dict[str | None, set[int]] = defaultdict(set)
+    for scan in context.scans:
+        facts = context.topology.files[scan.path]
+        if facts.rank is not None:
+            seen[facts.job].add(facts.rank)
+        seen[facts.job].update(p.rank for _, p in scan.samples if p.rank is not None)
+    for event in context.events:
+        if event.place.rank is not None and event.class_ != TIMEOUT_CLASS:
+            seen[event.place.job].add(event.place.rank)
+    return seen
+
+
+def _world(context: Context, job: str | None) -> int | None:
+    sizes = Counter(
+        int(str(value))
+        for event in context.events
+        if event.place.job == job
+        for name in ("world_size", "nranks")
+        if str(value := event.fields.get(name)).isdigit()
+    )
+    return max(sizes, default=None)
+
+
+def _absent(job: str | None, events: Sequence[Event], seen: set[int], world: int | None) -> Iterable[Suspect]:
+    reporters = {rank for e in events if "seq" in e.fields and (rank := e.place.rank) is not None}
+    if len(reporters) < 2 and not (reporters and world == 2):
+        return
+    everyone = set(range(world)) if world and world <= 65536 and max(reporters) < world else seen | set(range(max(reporters) + 1))
+    missing = sorted(everyone - reporters)
+    if not missing or len(missing) > max(1, len(everyone) // 4):
+        return
+    heard = [rank for rank in missing if rank in seen] or missing
+    if len(heard) > MAX_NAMED:
+        return
+    shown = tuple(e.lines[0] for e in sorted(events, key=lambda e: e.place.rank or 0)[:3])
+    for rank in heard:
+        others = f"{len(reporters)} of {len(everyone)} ranks report the time-out"
+        yield Suspect(Place(job=job, rank=rank), ABSENT_RANK, f"rank {rank} does not: {others}", shown, CLASSES)
+
+
+def _lagging(job: str | None, events: Sequence[Event]) -> Iterable[Suspect]:
+    """Compare sequence numbers inside one process group only."""
+    groups: dict[str, dict[int, tuple[int, Evidence]]] = defaultdict(dict)
+    for event in events:
+        number = _number(event.fields, "last_enqueued")
+        if number is not None and event.place.rank is not None:
+            groups[str(event.fields.get("pg", ""))][event.place.rank] = (number, event.lines[0])
+    for numbers in groups.values():
+        values = [number for number, _ in numbers.values()]
+        lowest, highest = min(values), max(values)
+        behind = sorted(rank for rank, (number, _) in numbers.items() if number == lowest)
+        if lowest < highest and len(behind) <= max(1, len(numbers) // 4):
+            for rank in behind:
+                reason = f"rank {rank} stopped at collective {lowest}, the others at {highest}"
+                yield Suspect(Place(job=job, rank=rank), ABSENT_RANK, reason, (numbers[rank][1],), CLASSES)
+
+
+def _number(fields: Mapping[str, object], name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) and value not in SENTINELS else None

@@ -1,0 +1,245 @@
+"""Hits of all files -> events: dated, placed, deduplicated over repeats and over copies of the same line in other files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from triage.filescan import FileScan, Hit, Tally
+from triage.model import Event, Evidence, Place, Scalar, When
+from triage.sources.base import Parsed
+from triage.topology import Topology, short
+from triage.vocabulary import Origin, Role, TimeBasis
+
+REPEAT_GAP = timedelta(minutes=10)
+KEEP_LINES = 6
+MAX_EVENTS_PER_KEY = 500
+_UNKNOWN_WORDS = frozenset({"<unknown>", "unknown", "n/a", "none", "-", "", "'<unknown>'", "<n/a>"})
+
+
+class Dater(Protocol):
+    """The clock as the event builder needs it."""
+
+    def when(self, path: str, host: str | None, parsed: Parsed, line_no: int) -> When:
+        """Return when a peeled line was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Dated:
+    hit: Hit
+    path: str
+    when: When
+    place: Place
+
+
+def build(scans: Sequence[FileScan], topology: Topology, clock: Dater) -> list[Event]:
+    """Return the events of all files in order of effective time (undated ones in file order, after the dated ones)."""
+    groups: dict[tuple[object, ...], list[tuple[_Dated, Tally]]] = defaultdict(list)
+    for scan in scans:
+        for tally in scan.tallies.values():
+            for hit in tally.hits():
+                dated = _date(hit, scan.path, topology, clock)
+                groups[_key(dated)].append((dated, tally))
+    events = [event for members in groups.values() for event in _events(members)]
+    events.sort(key=lambda e: (e.effective.at is None, e.effective.at or datetime.min, e.lines[0].path, e.order))
+    return [replace(event, id=f"e{number}") for number, event in enumerate(events, 1)]
+
+
+def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
+    place = place_of(hit, path, topology)
+    own = hit.parsed.stamp is not None or hit.parsed.uptime_s is not None
+    when = clock.when(path, place.host, hit.parsed, hit.line)
+    if when.at is None and not own and hit.near is not None:
+        line, parsed = hit.near
+        near = clock.when(path, place.host, parsed, line)
+        if near.at is not None:
+            when = When(near.at, max(near.uncertainty_s, 1.0) + min(600.0, hit.line - line), TimeBasis.INHERITED)
+    return _Dated(hit, path, when, place)
+
+
+def text_of(value: Scalar) -> str | None:
+    """Return a capture as text, None for the words that mean unknown."""
+    if value is None or str(value).strip().lower() in _UNKNOWN_WORDS:
+        return None
+    return str(value)
+
+
+def _number(value: Scalar) -> int | None:
+    try:
+        return None if value is None else int(str(value))
+    except ValueError:
+        return None
+
+
+def place_of(hit: Hit, path: str, topology: Topology) -> Place:
+    """Return where a hit happened: what the line says, else its prefix, else its file."""
+    fields, parsed, facts = hit.fields, hit.parsed, topology.files[path]
+    host = text_of(fields.get("host")) or parsed.host or facts.host
+    rank = next((n for n in (_number(fields.get("rank")), parsed.rank, facts.rank) if n is not None), None)
+    if rank is None and parsed.origin not in (Origin.KERNEL, Origin.SYSLOG, Origin.CRON):
+        rank = _weak_rank(fields, parsed, topology)
+    kind, device = _device(fields)
+    place = Place(
+        job=text_of(fields.get("job")) if facts.job is None else facts.job,
+        host=short(host) if host else None,
+        rank=rank,
+        gpu=_number(fields.get("gpu")),
+        pci=text_of(fields.get("pci")),
+        device=device,
+        kind=kind,
+        uuid=text_of(fields.get("uuid")),
+        rack=facts.rack,
+        path=text_of(fields.get("path")),
+        server=text_of(fields.get("server")),
+    )
+    return topology.place(place)
+
+
+def _weak_rank(fields: Mapping[str, Scalar], parsed: Parsed, topology: Topology) -> int | None:
+    """Ranks that are global only under conditions: Slurm task ids, process-group ranks, local ranks of a one-host job."""
+    local = _number(fields.get("local_rank")) if fields.get("local_rank") is not None else parsed.local_rank
+    for value in (parsed.task, _number(fields.get("task")), _number(fields.get("pg_rank"))):
+        if value is not None:
+            return value
+    return local if len(topology.hosts) <= 1 else None
+
+
+def _device(fields: Mapping[str, Scalar]) -> tuple[str | None, str | None]:
+    for kind, names in (("nic", ("nic",)), ("nvme", ("nvme",)), ("dimm", ("dimm",)), ("switch", ("switch",))):
+        for name in names:
+            if (value := text_of(fields.get(name))) is not None:
+                return kind, value
+    if fields.get("pci") is not None or fields.get("gpu") is not None or fields.get("uuid") is not None:
+        return "gpu", text_of(fields.get("device"))
+    return None, text_of(fields.get("device"))
+
+
+def _key(dated: _Dated) -> tuple[object, ...]:
+    place, signature = dated.place, dated.hit.signature
+    job = place.job or (None if place.host else dated.path)
+    return (signature.id, job, place.host, place.rank, place.gpu, place.pci, place.device, place.server, place.path)
+
+
+def _events(members: Sequence[tuple[_Dated, Tally]]) -> Iterator[Event]:
+    """Split the hits of one signature at one place into runs without a gap of ten minutes; copies count once."""
+    ordered = sorted(members, key=lambda m: (m[0].when.at is None, m[0].when.at or datetime.min, m[0].path, m[0].hit.line))
+    runs: list[list[tuple[_Dated, Tally]]] = []
+    for member in ordered:
+        at = member[0].when.at
+        last = runs[-1][-1][0].when.at if runs else None
+        if runs and (len(runs) >= MAX_EVENTS_PER_KEY or at is None or last is None or at - last <= REPEAT_GAP):
+            runs[-1].append(member)
+        else:
+            runs.append([member])
+    for run in runs:
+        yield _event(run, alone=len(runs) == 1)
+
+
+def _event(run: Sequence[tuple[_Dated, Tally]], *, alone: bool) -> Event:
+    dated = [d for d, _ in run]
+    first, signature = dated[0], dated[0].hit.signature
+    tallies = {id(t): t for _, t in run}.values()
+    per_file: dict[str, int] = defaultdict(int)
+    if alone:
+        counted: dict[int, tuple[str, int]] = {id(t): (d.path, t.count) for d, t in run}
+        for path, count in counted.values():
+            per_file[path] += count
+    else:
+        for d in dated:
+            per_file[d.path] += 1
+    return Event(
+        id="",
+        signature=signature.id,
+        title=signature.title,
+        class_=signature.class_,
+        role=signature.role,
+        level=signature.level,
+        strength=signature.strength,
+        noise=signature.noise,
+        scope=signature.scope,
+        place=first.place,
+        first=first.when,
+        last=dated[-1].when,
+        effective=_effective(first),
+        count=max(per_file.values()) if _is_copy(first) else sum(per_file.values()),
+        lines=tuple(_evidence(d) for d in _chosen(dated)),
+        fields={**first.hit.fields, **({"uptime_s": first.hit.parsed.uptime_s} if first.hit.parsed.uptime_s is not None else {})},
+        group=signature.group,
+        variant=signature.variant,
+        count_is_lower_bound=any(t.lower_bound for t in tallies),
+        order=first.hit.line,
+        origin=first.hit.parsed.origin,
+    )
+
+
+def _is_copy(dated: _Dated) -> bool:
+    """Kernel lines reach dmesg, kern.log, syslog and the journal: the same line in two files is one line."""
+    return dated.hit.parsed.origin in (Origin.KERNEL, Origin.SYSLOG, Origin.CRON)
+
+
+def _chosen(dated: Sequence[_Dated]) -> list[_Dated]:
+    """Return the first hits, one per file first, then the last one."""
+    files: dict[str, _Dated] = {}
+    for d in dated:
+        files.setdefault(d.path, d)
+    chosen = list(files.values())[:3]
+    chosen.extend(d for d in dated[: KEEP_LINES - 1] if d not in chosen)
+    chosen = chosen[: KEEP_LINES - 1]
+    if dated[-1] not in chosen:
+        chosen.append(dated[-1])
+    return chosen
+
+
+def _evidence(dated: _Dated) -> Evidence:
+    hit = dated.hit
+    return Evidence(dated.path, hit.line, hit.text, dated.when, dated.place.host, dated.place.rank)
+
+
+def _effective(dated: _Dated) -> When:
+    """Date an event back by the span its line names (``ran for N ms``)."""
+    when, fields = dated.when, dated.hit.fields
+    span = next((float(v) / d for k, d in (("ran_for_ms", 1000.0), ("ran_for_s", 1.0)) if isinstance(v := fields.get(k), (int, float))), 0.0)
+    if when.at is None or not 0 < span < 30 * 86400:
+        return when
+    return When(when.at - timedelta(seconds=span), when.uncertainty_s, when.basis)
+
+
+def drop_recovered(events: Sequence[Event], recovered_by: Mapping[str, tuple[tuple[str, ...], float]]) -> list[Event]:
+    """Turn alarms that recovered in time into context.
+
+    ``recovered_by`` maps a signature id to (ids of recoveries, span in seconds). A recovery counts for the same host
+    (and server / device where both name one) at or after the alarm, within the span; undated ones by order in the file.
+    """
+    by_id: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_id[event.signature].append(event)
+    out = []
+    for event in events:
+        names, span = recovered_by.get(event.signature) or recovered_by.get(event.signature.partition("/")[0]) or ((), 0.0)
+        if any(_recovers(event, other, span) for name in names for other in by_id.get(name, ())):
+            event = replace(event, role=Role.CONTEXT, why="recovered")
+        out.append(event)
+    return out
+
+
+def _recovers(alarm: Event, recovery: Event, span: float) -> bool:
+    a, b = alarm.place, recovery.place
+    pairs = ((a.host, b.host), (a.server, b.server), (a.device, b.device), (a.pci, b.pci), (a.rank, b.rank))
+    if any(x is not None and y is not None and x != y for x, y in pairs):
+        return False
+    if alarm.last.at is not None and recovery.last.at is not None:
+        return -1.0 <= (recovery.last.at - alarm.last.at).total_seconds() <= span
+    return recovery.lines[-1].path == alarm.lines[0].path and recovery.lines[-1].line > alarm.lines[-1].line
+
+
+def iter_fields(events: Iterable[Event], name: str) -> Iterator[tuple[Event, Scalar]]:
+    """Yield (event, value) for the events that carry a capture."""
+    for event in events:
+        if (value := event.fields.get(name)) is not None:
+            yield event, value
+
+
