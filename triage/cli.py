@@ -1,0 +1,295 @@
+"""The command line: options in, exit code out; no logic.
+
+Exit codes: 0 report written (also when nothing was found); 1 only with ``--fail-on``; 2 bad usage, or no PATH could be opened.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import rich_click as click
+
+from triage import __version__
+from triage.errors import TriageError
+
+if TYPE_CHECKING:
+    from triage.knowledge import Knowledge
+    from triage.pipeline import Options
+    from triage.report import Report
+
+LEVELS = ("low", "medium", "high", "critical")
+FORMATS = ("text", "json")
+CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TRIAGE"}
+
+
+class _Group(click.RichGroup):
+    """Turns errors a user can act on into one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TriageError as err:
+            click.echo(f"triage: {err}", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - the reader has gone; nothing more can be said
+            ctx.exit(0)
+
+
+@click.group(cls=_Group, context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="triage")
+def main() -> None:
+    """Say what failed first in a GPU training cluster, why, how sure that is, and what to do: from the logs alone.
+
+    Start with:  triage postmortem PATH_TO_LOGS    or:  triage demo
+    """
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the report.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write to this file (or into this folder) instead of the screen.")
+@click.option("--since", help="Only what happened from this time on (ISO 8601).")
+@click.option("--until", help="Only what happened up to this time (ISO 8601).")
+@click.option("--around", help="Only what happened around this time (ISO 8601).")
+@click.option("--span", default="30m", show_default=True, help="With --around: how far to each side (90s, 30m, 2h).")
+@click.option("--host", help="Only this host (short name).")
+@click.option("--job", help="Only this job.")
+@click.option("--attempt", default="last", show_default=True, help="Which start of the job: a number, last or all.")
+@click.option("--topology", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Rack file: YAML, JSON, CSV or Slurm topology.conf.")
+@click.option("--year", type=int, help="Year of stamps that name none.")
+@click.option("--tz", help="Zone of stamps that name none (Europe/Berlin, UTC).")
+@click.option("--why", is_flag=True, help="Print the arithmetic behind each diagnosis.")
+@click.option("--decision", "decision_only", is_flag=True, help="Print only the decision, as one JSON line (for launch scripts).")
+@click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 if a diagnosis has at least this level.")
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
+@click.option("--workers", type=click.IntRange(1, 256), help="Scanner threads (default: one per core).")
+@click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes.")
+def postmortem(
+    paths: tuple[str, ...],
+    format_: str,
+    out: Path | None,
+    since: str | None,
+    until: str | None,
+    around: str | None,
+    span: str,
+    host: str | None,
+    job: str | None,
+    attempt: str,
+    topology: Path | None,
+    year: int | None,
+    tz: str | None,
+    why: bool,
+    decision_only: bool,
+    fail_on: str | None,
+    signature_dirs: tuple[Path, ...],
+    workers: int | None,
+    quiet: bool,
+) -> None:
+    """Diagnose a bundle of logs: files, folders, .gz files, or - for standard input.
+
+    Example:  triage postmortem /var/log/bundle --around 2026-03-01T02:17:00Z --why
+    """
+    from triage.commands import options_of, write_report
+
+    options = options_of(since, until, around, span, host, job, attempt, topology, year, tz, workers)
+    knowledge = _knowledge(signature_dirs, quiet=quiet)
+    report = _run(paths, knowledge, options, quiet=quiet)
+    write_report(report, format_, out, why=why, decision_only=decision_only)
+    if fail_on and any(d.level.order >= _order(fail_on) for d in report.diagnoses):
+        sys.exit(1)
+
+
+def _order(level: str) -> int:
+    from triage.vocabulary import Level
+
+    return Level(level).order
+
+
+def _knowledge(extra: Sequence[Path], *, quiet: bool) -> Knowledge:
+    from triage import knowledge
+
+    loaded = knowledge.load(extra, cache=knowledge.cache_dir())
+    if not quiet:
+        for problem in loaded.problems:
+            click.echo(f"{problem}", err=True)
+    return loaded
+
+
+def _run(paths: Sequence[str], knowledge: Knowledge, options: Options, *, quiet: bool) -> Report:
+    from datetime import datetime, timezone
+
+    from triage import pipeline
+
+    with _progress(quiet) as progress:
+        return pipeline.postmortem(paths, knowledge, options, now=datetime.now(timezone.utc), progress=progress)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar on a terminal once the work takes over a second; never on pipes."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from triage.commands import delayed_progress
+
+    with delayed_progress() as advance:
+        yield advance
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--line", "lines", multiple=True, type=click.IntRange(1), help="Only this line (may be given several times).")
+@click.option("--format", "format_", type=click.Choice(["jsonl"]), default="jsonl", show_default=True)
+@click.option("--year", type=int, help="Year of stamps that name none.")
+@click.option("--tz", help="Zone of stamps that name none.")
+def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, tz: str | None) -> None:
+    """Show how a file is read: source, layout, time, host, rank and message of each line, as JSON lines."""
+    import json
+
+    from triage.inspection import inspect as inspect_file
+
+    del format_
+    for row in inspect_file(file, lines, year=year, tz=tz):
+        click.echo(json.dumps(row, ensure_ascii=False))
+
+
+@main.group()
+def signatures() -> None:
+    """List, show, test, lint and start signatures (docs/signatures.md)."""
+
+
+@signatures.command("list")
+@click.option("--format", "format_", type=click.Choice(["text", "json", "patterns"]), default="text", show_default=True)
+@click.option("--class", "class_", help="Only this failure class.")
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path))
+def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path, ...]) -> None:
+    """List signatures; ``--format patterns`` prints ripgrep-compatible forms, one a line."""
+    from triage.commands import list_signatures
+
+    for line in list_signatures(signature_dirs, format_, class_):
+        click.echo(line)
+
+
+@signatures.command("show")
+@click.argument("name")
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path))
+def signatures_show(name: str, signature_dirs: tuple[Path, ...]) -> None:
+    """Show one signature: its file, or one row of its code table (gpu-xid/79)."""
+    from triage.commands import show_signature
+
+    click.echo(show_signature(name, signature_dirs))
+
+
+@signatures.command("test")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+def signatures_test(paths: tuple[Path, ...]) -> None:
+    """Run the examples of signature files (default: all of ours). Exit code 1 if one fails."""
+    from triage.commands import test_signatures
+
+    _problems(test_signatures(paths))
+
+
+@signatures.command("lint")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+def signatures_lint(paths: tuple[Path, ...]) -> None:
+    """Check the manners of signature files: examples, overlaps, gaps, references. Exit code 1 if one has a problem."""
+    from triage.commands import lint_signatures
+
+    _problems(lint_signatures(paths))
+
+
+def _problems(found: tuple[list[Any], str]) -> None:
+    problems, summary = found
+    for problem in problems:
+        click.echo(str(problem))
+    click.echo(summary)
+    if problems:
+        sys.exit(1)
+
+
+@signatures.command("new")
+@click.argument("name")
+@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), show_default=True)
+def signatures_new(name: str, folder: Path) -> None:
+    """Write a template that loads as soon as its blanks are filled."""
+    from triage.commands import new_signature
+
+    click.echo(f"written: {new_signature(name, folder)}")
+
+
+@main.group()
+def playbooks() -> None:
+    """List and show playbooks, one per failure class."""
+
+
+@playbooks.command("list")
+def playbooks_list() -> None:
+    """List the failure classes."""
+    from triage.commands import list_playbooks
+
+    for line in list_playbooks():
+        click.echo(line)
+
+
+@playbooks.command("show")
+@click.argument("class_", metavar="CLASS")
+def playbooks_show(class_: str) -> None:
+    """Show the playbook of a class."""
+    from triage.commands import show_playbook
+
+    click.echo(show_playbook(class_))
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+def demo(name: str | None, format_: str) -> None:
+    """Run the main job on the samples that come with triage (all, or the one named)."""
+    from triage.commands import demo_cases, write_report
+
+    loaded = None
+    for case in demo_cases(name):
+        loaded = loaded or _knowledge((), quiet=False)
+        if format_ == "text":
+            click.echo(f"==> {case.name}: {case.title}\n    $ triage postmortem {case.bundle}\n")
+        report = _run([str(case.bundle)], loaded, case.options(), quiet=True)
+        write_report(report, format_, None)
+        click.echo()
+
+
+@main.command("report-schema")
+def report_schema() -> None:
+    """Print the JSON Schema of the report (triage.report/1)."""
+    from triage.commands import schema_text
+
+    click.echo(schema_text("report"), nl=False)
+
+
+@signatures.command("schema")
+def signature_schema() -> None:
+    """Print the JSON Schema of signature files, for editors."""
+    from triage.commands import schema_text
+
+    click.echo(schema_text("signature"))
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script: eval "$(triage completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        _stop(f"no completion for {shell}")
+    click.echo(found(main, {}, "triage", "_TRIAGE_COMPLETE").source())
+
+
+def _stop(message: str) -> NoReturn:
+    raise TriageError(message)
