@@ -10,20 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.engine import compile_mistake
-from triage.patterns import PatternSyntaxError, rg_form, scan_form, unbounded_gaps
+from triage.patterns import PatternSyntaxError, probe_forms, rg_form, scan_form, unbounded_gaps
 
 
 @pytest.mark.parametrize(
     ("pattern", "form"),
     [
         (r"^NVRM: Xid (?P<xid>\d+).*$", r"NVRM: Xid (?:\d)"),
-        (r"step \d{3,9}", r"step \d{3}"),
+        (r"step \d{3,9}", r"step \d"),
         (r"killed(?: by (?P<who>\S+))?", r"killed"),
         (r"foo(?:bar|baz.*)", r"foo(?:bar|baz)"),
         (r"(?i)out of memory(?!x)", r"(?i)out of memory"),
         (r"a\.b{literal}", r"a\.b{literal}"),
+        (r"x.{0,400}y", r"x.*y"),
         (r"[^\]]x+y", r"[^\]]x+y"),
-        (r"end\b", r"end\b"),
+        (r"end\b", r"end"),
     ],
 )
 def test_scan_form_is_widened_and_cut(pattern: str, form: str) -> None:
@@ -80,6 +81,31 @@ def test_scan_forms_compile_for_the_scanner(pattern: str) -> None:
         return
     mistake = compile_mistake(form)
     assert mistake is None or "can never match" in mistake
+
+
+@settings(max_examples=200, deadline=None)
+@given(PATTERNS, st.text("abx1. ", max_size=12))
+def test_every_match_holds_one_of_the_probes(pattern: str, line: str) -> None:
+    try:
+        full = regex.compile(pattern, regex.ASCII)
+        probes = probe_forms(pattern)
+    except (regex.error, PatternSyntaxError):
+        return
+    if full.search(line):
+        assert any(re.search(probe, line) for probe in probes)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "probes"),
+    [
+        (r"NVRM: Xid \((?:PCI:)?(?P<pci>[0-9a-f:]+)\): 79\b", [r"NVRM: Xid \("]),
+        (r"(?i)fatal error .{0,40}(?:left|right)hand", ["(?i)fatal error "]),
+        (r"\d+ (?:blocked for more than|waiting longer than) \d+", ["blocked for more than", "waiting longer than"]),
+        (r"[a-z]+: oom", [r"[a-z]+: oom"]),
+    ],
+)
+def test_probes_are_the_longest_fixed_text(pattern: str, probes: list[str]) -> None:
+    assert probe_forms(pattern) == probes
 
 
 def test_ripgrep_form_has_no_look_arounds_or_names() -> None:
