@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from triage.model import Event, Evidence, Place, Scalar, When
+from triage.knowledge import chance
 from triage.playbooks import load_playbooks
 from triage.ranking import Incident, rank
 from triage.hypotheses import make_items
@@ -56,7 +57,7 @@ def event(
 def knowledge() -> tuple[dict[str, list[Edge]], dict[str, float]]:
     """Return the edges and priors of our playbooks."""
     books = load_playbooks(ROOT / "playbooks").playbooks
-    return {n: list(b.explains) for n, b in books.items()}, {n: b.prior / 100 for n, b in books.items()}
+    return {n: list(b.explains) for n, b in books.items()}, {n: chance(n, b.prior) for n, b in books.items()}
 
 
 EDGES, PRIORS = knowledge()

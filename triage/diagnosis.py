@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from triage import playbooks as pb
@@ -15,8 +16,9 @@ from triage.model import Event, Place
 from triage.ranking import Incident, Rival, cite
 from triage.report import Alternative, Cited, Decision, Diagnosis, Impact, Missing, Step
 from triage.topology import Topology
-from triage.vocabulary import UNKNOWN_CLASS, Owner, Restart, Risk, Role, StepKind
+from triage.vocabulary import UNKNOWN_CLASS, Owner, Restart, Risk, Role, Scope, StepKind
 
+_FAR = datetime.max.replace(tzinfo=timezone.utc)
 MAX_ALTERNATIVES = 5
 MIN_ALTERNATIVE = 0.002
 
@@ -37,7 +39,6 @@ def diagnose(incident: Incident, number: int, playbook: pb.Playbook | None, arou
     place = _culprit(incident, around)
     variant = _variant(incident)
     evidence, symptoms = cite(incident)
-    evidence = _with_suspect_lines(incident, evidence, around)
     values = _values(incident, place, variant, evidence)
     steps, summary, missing = (), _plain_summary(incident, place), ()
     if playbook is not None:
@@ -74,21 +75,53 @@ def diagnose(incident: Incident, number: int, playbook: pb.Playbook | None, arou
 
 
 def _culprit(incident: Incident, around: Surroundings) -> Place:
-    """Return where it failed first: the place of the strongest own evidence, completed by what correlators name."""
+    """Return where it failed first: the place of the earliest own evidence, completed by its symptoms and by correlators."""
+    roots = [e for e in incident.own if e.role is Role.ROOT] or [e for e in incident.own if e.role is Role.SYMPTOM]
     place = Place()
-    for event in incident.own[:40]:
-        if event.role is Role.ROOT or not any(e.role is Role.ROOT for e in incident.own):
-            place = _join(place, event.place)
-    hosts = {e.place.host for e in incident.own if e.role is Role.ROOT} - {None}
-    ranks = {e.place.rank for e in incident.own if e.role is Role.ROOT} - {None}
-    local = incident.own and incident.own[0].role is Role.ROOT and (place.pci or place.device or len(hosts) == 1 or len(ranks) == 1)
-    if not local:
-        for suspect in sorted(around.suspects, key=lambda s: s.tier):
-            if (not suspect.classes or incident.class_ in suspect.classes) and _compatible(suspect.place, incident):
-                own = replace(place, host=None, rank=None) if suspect.place.host or suspect.place.rank is not None else place
-                place = _join(suspect.place, own)
-                break
-    return around.topology.place(place)
+    for event in sorted(roots, key=_earliest):
+        place = _join(place, event.place)
+    place = _failing_device(incident, place)
+    hosts = {e.place.host for e in roots} - {None}
+    ranks = {e.place.rank for e in roots} - {None}
+    named = roots and roots[0].role is Role.ROOT and (place.pci or place.device or len(hosts) == 1 or len(ranks) == 1)
+    if not named:
+        place = _suspected(incident, place, around)
+    return around.topology.place(_with_rank(incident, place))
+
+
+def _earliest(event: Event) -> tuple[object, ...]:
+    return (event.effective.at is None, event.effective.at or _FAR, event.lines[0].path, event.order)
+
+
+def _suspected(incident: Incident, place: Place, around: Surroundings) -> Place:
+    for suspect in sorted(around.suspects, key=lambda s: s.tier):
+        if (not suspect.classes or incident.class_ in suspect.classes) and _compatible(suspect.place, incident):
+            names_process = suspect.place.host or suspect.place.rank is not None
+            return _join(suspect.place, replace(place, host=None, rank=None) if names_process else place)
+    return place
+
+
+def _failing_device(incident: Incident, place: Place) -> Place:
+    """A PCIe port reports for the device below it: take the device whose loss it explains."""
+    devices = {
+        e.place.pci: e.place
+        for events in incident.symptoms.values()
+        for e in events
+        if e.role is Role.ROOT and e.scope is Scope.DEVICE and e.place.pci and e.place.host in (None, place.host)
+    }
+    if incident.class_ != "pcie-aer" or len(devices) != 1:
+        return place
+    below = next(iter(devices.values()))
+    return replace(place, pci=below.pci, gpu=below.gpu, kind=below.kind, device=below.device)
+
+
+def _with_rank(incident: Incident, place: Place) -> Place:
+    """A fault of a host took a rank down: name it if its crash is among the symptoms and no other rank's is."""
+    if place.rank is not None:
+        return place
+    crashed = [e for e in incident.symptoms.get("rank-crash", ()) if e.place.rank is not None and (place.host is None or e.place.host in (None, place.host))]
+    ranks = {e.place.rank for e in crashed if e.fields.get("exitcode") not in (-6, -15)}
+    return replace(place, rank=ranks.pop()) if len(ranks) == 1 else place
 
 
 def _join(first: Place, second: Place) -> Place:
@@ -115,10 +148,6 @@ def _variant(incident: Incident) -> str | None:
     found = Counter(e.variant for e in incident.own if e.variant and e.role is Role.ROOT)
     found = found or Counter(e.variant for e in incident.own if e.variant)
     return found.most_common(1)[0][0] if found else None
-
-
-def _with_suspect_lines(incident: Incident, evidence: tuple[Cited, ...], around: Surroundings) -> tuple[Cited, ...]:
-    return evidence
 
 
 def _values(incident: Incident, place: Place, variant: str | None, evidence: Sequence[Cited]) -> dict[str, Any]:

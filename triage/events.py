@@ -39,14 +39,28 @@ class _Dated:
 def build(scans: Sequence[FileScan], topology: Topology, clock: Dater) -> list[Event]:
     """Return the events of all files in order of effective time (undated ones in file order, after the dated ones)."""
     groups: dict[tuple[object, ...], list[tuple[_Dated, Tally]]] = defaultdict(list)
+    _learn_processes(scans, topology)
     for scan in scans:
         for tally in scan.tallies.values():
             for hit in tally.hits():
                 dated = _date(hit, scan.path, topology, clock)
                 groups[_key(dated)].append((dated, tally))
     events = [event for members in groups.values() for event in _events(members)]
+    events = _one_voice_per_line(events)
     events.sort(key=lambda e: (e.effective.at is None, e.effective.at or datetime.min, e.lines[0].path, e.order))
     return [replace(event, id=f"e{number}") for number, event in enumerate(events, 1)]
+
+
+def _one_voice_per_line(events: Sequence[Event]) -> list[Event]:
+    """A line that names a cause is no second voice for a symptom of another class."""
+    rooted = {(line.path, line.line): event.class_ for event in events if event.role is Role.ROOT for line in event.lines}
+    out = []
+    for event in events:
+        said = rooted.get((event.lines[0].path, event.lines[0].line))
+        if event.role is Role.SYMPTOM and said is not None and said != event.class_:
+            event = replace(event, role=Role.CONTEXT, why=f"the same line speaks for {said}")
+        out.append(event)
+    return out
 
 
 def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
@@ -59,6 +73,19 @@ def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
         if near.at is not None:
             when = When(near.at, max(near.uncertainty_s, 1.0) + min(600.0, hit.line - line), TimeBasis.INHERITED)
     return _Dated(hit, path, when, place)
+
+
+def _learn_processes(scans: Iterable[FileScan], topology: Topology) -> None:
+    """Join (host, pid) to the global rank from lines that name both (NCCL init, torchrun summaries, tagged lines)."""
+    for scan in scans:
+        for tally in scan.tallies.values():
+            for hit in tally.hits():
+                rank = _number(hit.fields.get("rank"))
+                rank = rank if rank is not None else hit.parsed.rank
+                pid = _number(hit.fields.get("pid")) if hit.parsed.pid is None else hit.parsed.pid
+                if rank is not None and pid is not None:
+                    host = text_of(hit.fields.get("host")) or hit.parsed.host or topology.files[scan.path].host
+                    topology.learn_process(short(host) if host else None, pid, hit.parsed.gpu, rank)
 
 
 def text_of(value: Scalar) -> str | None:
@@ -81,7 +108,9 @@ def place_of(hit: Hit, path: str, topology: Topology) -> Place:
     host = text_of(fields.get("host")) or parsed.host or facts.host
     rank = next((n for n in (_number(fields.get("rank")), parsed.rank, facts.rank) if n is not None), None)
     if rank is None and parsed.origin not in (Origin.KERNEL, Origin.SYSLOG, Origin.CRON):
-        rank = _weak_rank(fields, parsed, topology)
+        pid = parsed.pid if parsed.pid is not None else _number(fields.get("pid"))
+        rank = topology.rank_of_process(short(host) if host else None, pid, parsed.gpu) if pid is not None else None
+        rank = rank if rank is not None else _weak_rank(fields, parsed, topology, facts.job)
     kind, device = _device(fields)
     place = Place(
         job=text_of(fields.get("job")) if facts.job is None else facts.job,
@@ -99,13 +128,13 @@ def place_of(hit: Hit, path: str, topology: Topology) -> Place:
     return topology.place(place)
 
 
-def _weak_rank(fields: Mapping[str, Scalar], parsed: Parsed, topology: Topology) -> int | None:
+def _weak_rank(fields: Mapping[str, Scalar], parsed: Parsed, topology: Topology, job: str | None) -> int | None:
     """Ranks that are global only under conditions: Slurm task ids, process-group ranks, local ranks of a one-host job."""
     local = _number(fields.get("local_rank")) if fields.get("local_rank") is not None else parsed.local_rank
     for value in (parsed.task, _number(fields.get("task")), _number(fields.get("pg_rank"))):
         if value is not None:
             return value
-    return local if len(topology.hosts) <= 1 else None
+    return local if topology.one_host(job) else None
 
 
 def _device(fields: Mapping[str, Scalar]) -> tuple[str | None, str | None]:

@@ -15,7 +15,8 @@ from triage.block import SMALL_BYTES, TEXT_LIMIT, Block
 from triage.matching import Unconfirmed, confirm, confirm_row
 from triage.model import Scalar
 from triage.peel import Peeler, strip_ansi
-from triage.plan import METRIC, SIGNATURE, TRIGGER, Plan
+from triage.facts import LIMIT as FACT_LIMIT
+from triage.plan import FACT, METRIC, SIGNATURE, TRIGGER, Plan
 from triage.reading import Piece, line_at
 from triage.signature import Signature
 from triage.sources.base import Parsed, Row, RowSource
@@ -24,7 +25,7 @@ CONFIRM_LIMIT = 10_000  # confirmations per signature and file
 KEEP_FIRST, KEEP_LAST = 200, 50
 SAMPLE_LINES = 40
 SPAN = 4096
-METRIC_TARGET = (METRIC, 0)
+METRIC_TARGET, FACT_TARGET = (METRIC, 0), (FACT, 0)
 _END = itemgetter(1)
 METRIC_LIMIT = 2_000_000
 PLACE_CAPTURES = ("host", "rank", "pg_rank", "local_rank", "task", "gpu", "pci", "nic", "nvme", "dimm", "path", "server", "peer")
@@ -81,6 +82,7 @@ class FileScan:
     rows: list[tuple[str, Row, tuple[int, Parsed] | None]] = field(default_factory=list)
     metrics: list[tuple[int, str]] = field(default_factory=list)
     anchors: list[tuple[int, Parsed]] = field(default_factory=list)
+    facts: list[tuple[int, str]] = field(default_factory=list)
     benign: int = 0
     unconfirmed: int = 0
 
@@ -165,8 +167,12 @@ class _State:
         if METRIC_TARGET in targets:
             self._metric(data, number, start, stop)
             del targets[METRIC_TARGET]
-            if not targets:
-                return
+        if FACT_TARGET in targets:
+            if len(self.out.facts) < FACT_LIMIT:
+                self.out.facts.append((data.first_line + number, _window(data.scanned, start, stop, targets[FACT_TARGET])))
+            del targets[FACT_TARGET]
+        if not targets:
+            return
         wanted = sorted(targets)
         if all(kind == SIGNATURE and self.confirmed[index] >= CONFIRM_LIMIT for kind, index in wanted):
             for _, index in wanted:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from triage.causes import LEAK, STANDS_ALONE, STRENGTH, SYMPTOM_PRIOR, Hypothesis, Item, Path
+from triage.causes import CONSEQUENCE_PRIOR, CONSEQUENCES, LEAK, OPENS_AT, STANDS_ALONE, STRENGTH, SYMPTOM_PRIOR, Hypothesis, Item, Path
 from triage.model import Event, Place
 from triage.vocabulary import UNKNOWN_CLASS, Noise, Origin, Role, Scope
 
@@ -86,11 +86,11 @@ def open_hypotheses(items: Sequence[Item], priors: Mapping[str, float], gate: Ga
     """
     found: list[Hypothesis] = []
     for item in sorted(items, key=_telling):
-        if item.role is Role.CONFIRMATION:
+        if item.role is Role.CONFIRMATION or item.strength / item.leak < OPENS_AT:
             continue
         prior = priors.get(item.class_, 0.01)
         if item.role is Role.SYMPTOM and item.class_ not in STANDS_ALONE:
-            prior *= SYMPTOM_PRIOR
+            prior *= CONSEQUENCE_PRIOR if item.class_ in CONSEQUENCES else SYMPTOM_PRIOR
         same = (h for h in found if h.class_ == item.class_)
         if not any(gate(h, item, None) > 0 for h in same):
             found.append(Hypothesis(f"{item.class_}@{item.key}", item.class_, item, prior))

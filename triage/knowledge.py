@@ -16,6 +16,7 @@ from triage.errors import Problem
 from triage.plan import Plan, make_plan
 from triage.signature import Edge, Signature
 from triage.sources.base import LineSource, RowSource
+from triage.vocabulary import UNKNOWN_CLASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,21 @@ class Knowledge:
 
     @property
     def priors(self) -> dict[str, float]:
-        """Chance of each class per incident."""
-        return {name: min(0.5, max(1e-4, playbook.prior / 100.0)) for name, playbook in self.playbooks.items()}
+        """Chance of each class for the bundle at hand: somebody collected it because something failed."""
+        return {name: chance(name, playbook.prior) for name, playbook in self.playbooks.items()}
+
+
+COLLECTED_FOR_A_REASON = 3.0
+"""How much likelier each named class is in a collected bundle than in a random one (fitted on labelled cases)."""
+
+UNKNOWN_CHANCE = 0.025
+
+
+def chance(class_: str, weight: float) -> float:
+    """Return a prior chance from a playbook's weight per 100 interruptions."""
+    if class_ == UNKNOWN_CLASS:
+        return UNKNOWN_CHANCE
+    return min(0.5, max(1e-4, COLLECTED_FOR_A_REASON * weight / 100.0))
 
 
 def user_dirs(extra: Sequence[Path]) -> list[Path]:

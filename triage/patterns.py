@@ -253,6 +253,92 @@ def _may_be_empty(items: tuple[Item, ...]) -> bool:
     )
 
 
+MIN_LITERAL = 6
+"""Shorter literals occur too often to be worth a look-up; such patterns are scanned in their widened form."""
+
+MAX_LITERALS = 40
+_CLASS_ESCAPES = frozenset("dDwWsSbBAZzhvN")
+_CONTROL_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def probe_forms(pattern: str) -> list[str]:
+    """Return what the scanner looks for: literals of which every match holds at least one, else the widened form.
+
+    Literals keep the scan at the speed of a multi-string search however many patterns there are; confirmation with the
+    full pattern sees only lines that hold one. Raises :class:`PatternSyntaxError` like :func:`scan_form`.
+    """
+    form = scan_form(pattern)
+    flags, tree = parse(pattern)
+    found = _union([_required(items) for items in tree])
+    if found is None or min(map(len, found)) < MIN_LITERAL or any("\n" in text for text in found):
+        return [form]
+    head = f"(?{flags})" if flags else ""
+    return [head + escape(text) for text in sorted(found)]
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as a pattern that matches just it."""
+    return "".join("\\" + c if c in r"\.^$*+?{}[]()|#/&~-" else c for c in text)
+
+
+def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:
+    """Join the literals of alternatives: each must have some."""
+    out: set[str] = set()
+    for part in parts:
+        if not part:
+            return None
+        out |= part
+    return frozenset(out) if len(out) <= MAX_LITERALS else None
+
+
+def _required(items: tuple[Item, ...]) -> frozenset[str] | None:
+    """Return the best set of literals of which a sequence always holds one; None if it has none."""
+    best: frozenset[str] | None = None
+    run = ""
+    for item in (*_flat(items), None):
+        text = _literal(item) if item is not None else None
+        if text is not None and item is not None:
+            run += text * item.low
+            if item.high == item.low:
+                continue
+        best = _better(best, frozenset({run}) if run else None)
+        run = ""
+        if item is not None and item.group is not None and item.low >= 1 and not item.zero_width:
+            best = _better(best, _union([_required(inner) for inner in item.group]))
+    return best
+
+
+def _flat(items: tuple[Item, ...]) -> Iterator[Item]:
+    """Yield items with plain groups of one alternative taken apart and zero-width items dropped."""
+    for item in items:
+        if item.zero_width:
+            continue
+        if item.group is not None and len(item.group) == 1 and (item.low, item.high) == (1, 1):
+            yield from _flat(item.group[0])
+        else:
+            yield item
+
+
+def _literal(item: Item) -> str | None:
+    """Return the character that an item stands for, None if it may be several or none."""
+    if item.group is not None or item.low == 0 or item.atom.startswith("[") or item.atom == ".":
+        return None
+    if not item.atom.startswith("\\"):
+        return item.atom
+    kind = item.atom[1]
+    if kind in _CLASS_ESCAPES:
+        return None
+    if kind == "x":
+        return chr(int(item.atom[2:], 16)) if int(item.atom[2:], 16) < 128 else None
+    return _CONTROL_ESCAPES.get(kind, kind)
+
+
+def _better(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    if not one or not other:
+        return one or other
+    return max(one, other, key=lambda found: (min(24, *map(len, found), 24), -len(found)))
+
+
 def unbounded_gaps(pattern: str) -> Iterator[str]:
     """Yield atoms such as ``.*`` that may run over a whole line: authors should bound them (``.{0,400}``)."""
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage import facts
 from triage.engine import Engine, build
-from triage.patterns import scan_form
+from triage.patterns import probe_forms
 from triage.signature import Signature
 from triage.sources.base import LineSource, RowSource
 from triage.vocabulary import Role
 
-SIGNATURE, TRIGGER, METRIC = range(3)
+SIGNATURE, TRIGGER, METRIC, FACT = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,15 @@ def make_plan(
     targets: list[tuple[int, int]] = []
     for index, signature in enumerate(signatures):
         if not signature.where:
-            forms.extend(scan_form(pattern) for pattern in signature.patterns)
-            targets.extend((SIGNATURE, index) for _ in signature.patterns)
+            probes = sorted({form for pattern in signature.patterns for form in probe_forms(pattern)})
+            forms.extend(probes)
+            targets.extend((SIGNATURE, index) for _ in probes)
     for index, source in enumerate(triggered):
-        forms.extend(scan_form(pattern) for pattern in source.triggers)
-        targets.extend((TRIGGER, index) for _ in source.triggers)
-    forms.extend(form.decode() for form in metrics)
-    targets.extend((METRIC, 0) for _ in metrics)
+        probes = [form for pattern in source.triggers for form in probe_forms(pattern)]
+        forms.extend(probes)
+        targets.extend((TRIGGER, index) for _ in probes)
+    forms.extend(form.decode() for form in (*metrics, *facts.TRIGGERS))
+    targets.extend([(METRIC, 0)] * len(metrics) + [(FACT, 0)] * len(facts.TRIGGERS))
     by_row: dict[str, list[int]] = {}
     for index, signature in enumerate(signatures):
         if signature.where:

@@ -16,7 +16,8 @@ from triage.signature import Edge
 from triage.vocabulary import UNKNOWN_CLASS, Level, Role
 
 TEMPERATURE = 2.0  # evidence is never as independent as the network assumes
-OWN_LINES = 8
+OWN_LINES = 9
+SAME_SIGNATURE = 5  # lines of one signature before others get their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def rank(
     job_hosts: Mapping[str, set[str]],
     keep: Callable[[Sequence[Event]], bool] = lambda _events: True,
 ) -> list[Incident]:
-    """Return the incidents, best first by (level, confidence, start).
+    """Return the incidents, best first by (level, confidence, start); "unknown" stands behind every named cause.
 
     ``edges`` by cause class, ``priors`` as chances by class. ``keep`` may refuse an incident (e.g. one of an earlier attempt).
     """
@@ -68,7 +69,7 @@ def rank(
     incidents = [_incident(network, roots, root, owned[root.key]) for root in roots if owned[root.key]]
     incidents = [incident for incident in incidents if keep(incident.events)]
     far = datetime.max.replace(tzinfo=timezone.utc)
-    return sorted(incidents, key=lambda i: (-i.level.order, -round(i.probability, 6), i.start or far))
+    return sorted(incidents, key=lambda i: (i.class_ == UNKNOWN_CLASS, -i.level.order, -round(i.probability, 6), i.start or far))
 
 
 def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, owned: Sequence[int]) -> Incident:
@@ -179,7 +180,7 @@ def cite(incident: Incident) -> tuple[tuple[Cited, ...], tuple[tuple[str, tuple[
 
     shown: dict[str, int] = defaultdict(int)
     for event in incident.own:
-        if shown[event.signature] < 3:
+        if shown[event.signature] < SAME_SIGNATURE:
             shown[event.signature] += 1
             add(event, 0, OWN_LINES)
     for event in incident.own:

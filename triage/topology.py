@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from triage import facts
 from triage.filescan import FileScan
 from triage.model import Place
 from triage.naming import PathFacts, path_facts
@@ -45,7 +46,27 @@ class Topology:
     rack_source: str | None = None
     rank_host: dict[tuple[str | None, int], str] = field(default_factory=dict)
     rank_device: dict[tuple[str | None, int], str] = field(default_factory=dict)
+    processes: dict[tuple[str | None, int], dict[int | None, int]] = field(default_factory=lambda: defaultdict(dict))
     addresses: dict[str, str] = field(default_factory=dict)
+    world: dict[str | None, int] = field(default_factory=dict)
+    nodes: dict[str | None, int] = field(default_factory=dict)
+    begun: dict[str | None, set[int]] = field(default_factory=lambda: defaultdict(set))
+    ready: dict[str | None, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def one_host(self, job: str | None) -> bool:
+        """Say whether a job runs, as far as is known, on one host only, so that a local rank is a global one."""
+        return len(self.hosts) <= 1 and self.nodes.get(job, 1) <= 1
+
+    def learn_process(self, host: str | None, pid: int, gpu: int | None, rank: int) -> None:
+        """Note the global rank that a process runs (on its CUDA device ``gpu``, when one process runs several)."""
+        self.processes[host, pid].setdefault(gpu, rank)
+
+    def rank_of_process(self, host: str | None, pid: int, gpu: int | None) -> int | None:
+        """Return the rank of a process, None if it is not known or not unique."""
+        ranks = self.processes.get((host, pid), {})
+        if gpu in ranks:
+            return ranks[gpu]
+        return next(iter(ranks.values())) if len(set(ranks.values())) == 1 else None
 
     def place(self, place: Place) -> Place:
         """Fill in what follows from the rest: host from rank, rack from host."""
@@ -84,12 +105,38 @@ def build(scans: Iterable[FileScan], rack_texts: Mapping[str, str]) -> Topology:
             if facts.rack:
                 topology.racks.setdefault(host, facts.rack)
                 topology.rack_source = topology.rack_source or "folder names"
+        _learn_facts(topology, scan)
     for path, text in sorted(rack_texts.items()):
         found = read_racks(text)
         if found:
             topology.racks.update(found)
             topology.rack_source = path
     return topology
+
+
+def _learn_facts(topology: Topology, scan: FileScan) -> None:
+    """Join ranks, processes, devices and addresses from the start-up lines of a file."""
+    own = topology.files[scan.path]
+    for fact in facts.read(text for _, text in scan.facts):
+        host = short(fact.host) if fact.host else own.host
+        if fact.world is not None:
+            topology.world[own.job] = max(topology.world.get(own.job, 0), fact.world)
+        if fact.nodes is not None:
+            topology.nodes[own.job] = max(topology.nodes.get(own.job, 0), fact.nodes)
+        if fact.address is not None and host:
+            topology.addresses.setdefault(fact.address, host)
+        if fact.rank is None:
+            continue
+        (topology.ready if fact.ready else topology.begun)[own.job].add(fact.rank)
+        if host:
+            topology.hosts.add(host)
+            topology.rank_host.setdefault((own.job, fact.rank), host)
+            if own.job:
+                topology.job_hosts[own.job].add(host)
+            if fact.pid is not None:
+                topology.learn_process(host, fact.pid, fact.gpu, fact.rank)
+            if fact.pci is not None:
+                topology.rank_device.setdefault((own.job, fact.rank), fact.pci)
 
 
 def _own_host(scan: FileScan) -> str | None:

@@ -1,4 +1,4 @@
-"""Events, log lines and listings -> harm to training and its saves, in the terms of :mod:`triage.correlators.periodic`."""
+"""Events, log lines and listings -> harm to training, and its saves, as :mod:`triage.correlators.periodic` wants."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from triage.correlators._ghost_lines import Seen, job_of, seen
 from triage.correlators._ghost_listing import Gap, gaps
 from triage.correlators._harm import Harm, Write
 from triage.correlators.base import Context
-from triage.model import Event, Evidence, Place
+from triage.model import Event, Evidence
 from triage.schedules import covers, deleted_path, overlaps
 from triage.vocabulary import Origin, Role
 
@@ -22,23 +22,27 @@ _STARTS: Final = frozenset({"checkpoint-save-started", "cron-training-save-start
 _ENDS: Final = frozenset({"checkpoint-saved", "cron-training-save-ended"})
 _LOADS: Final = frozenset({"cron-training-load-noted"})
 _THEFTS: Final = frozenset({"rsync-deleted", "rsync-deleted-checkpoint", "tmp-cleaner-removed-checkpoint"})
+_GONE_FILES: Final = frozenset({"cron-training-file-gone"})
 _DAMAGED: Final = "checkpoint-corruption"
 _METRIC: Final = frozenset({_DAMAGED, "gradient-explosion"})
 _SPEAK: Final = frozenset({Role.ROOT, Role.SYMPTOM, Role.CONFIRMATION})
 _JOBS: Final = frozenset({Origin.TRAINING, Origin.GENERIC, Origin.SLURM, Origin.KUBERNETES, Origin.NCCL})
 _LOST: Final = re.compile(
-    r"no such file|not found|vanish|missing|disappear|stale (?:nfs )?file handle|truncat|unexpected eof|end of (?:file|data)"
-    r"|central directory|\bshort(?:er)?\b|incomplete|ran out of input|corrupt|invalid header|bad magic|size mismatch",
+    r"no such file|not found|vanish|missing|disappear|stale (?:nfs )?file handle|truncat|unexpected eof"
+    r"|end of (?:file|data)|central directory|\bshort(?:er)?\b|incomplete"
+    r"|ran out of input|corrupt|invalid header|bad magic|size mismatch",
     re.IGNORECASE,
 )
-_GONE: Final = re.compile(r"no such file or directory|stale (?:nfs )?file handle|FileNotFoundError|not found", re.IGNORECASE)
+_GONE: Final = re.compile(r"no such file or dir|stale (?:nfs )?file handle|FileNotFoundError|not found", re.IGNORECASE)
 _DATA: Final = re.compile(
     r"ckpt|checkpoint|chkpt|shard|snapshot|global_step|iter_\d|step[_-]?\d|epoch[_=-]?\d|train|weights|optim|dataset"
     r"|\.(?:pth?|safetensors|distcp|h5|hdf5|npz|npy|tar|bin|tfrecord|parquet|arrow|idx)\b",
     re.IGNORECASE,
 )
 _PATH: Final = re.compile(r"(?<![\w.:/-])/(?:[\w.+@=%,-]+/)*[\w.+@=%,-]*\w")
-_CODE: Final = re.compile(r"\.(?:py|pyc|so|cc|cpp|h|cu|c|sh)(?:\.\d+)*$|/(?:site|dist)-packages/|^/(?:usr|proc|sys|dev)/")
+_CODE: Final = re.compile(
+    r"\.(?:py|pyc|so|cc|cpp|h|cu|c|sh)(?:\.\d+)*$|/(?:site|dist)-packages/|^/(?:usr|proc|sys|dev)/"
+)
 _NEAR_LINES: Final = 200
 
 
@@ -49,6 +53,21 @@ class Damage:
     harms: tuple[Harm, ...]
     sources: Mapping[int, Event]  # id(harm) -> event
     writes: tuple[Write, ...]
+
+    def checkpoint_of(self, harm: Harm) -> str | None:
+        """Return the checkpoint that a loss is about: the one it names, else the job's last save before it."""
+        at = harm.at.at
+        if not harm.direct or at is None or (harm.path and not any(overlaps(w.path, harm.path) for w in self.writes)):
+            return harm.path if harm.direct and not harm.witness else None
+        own = [w for w in self.writes if w.at <= at and w.job == harm.job]
+        named = [w for w in own if harm.path and overlaps(w.path, harm.path)]
+        return max(named or own, key=lambda w: w.at).path if named or own else harm.path
+
+    def good_checkpoint(self, harms: Sequence[Harm]) -> str | None:
+        """Return the newest finished save of a harmed job that no harm is about."""
+        jobs, bad = {harm.job for harm in harms}, {self.checkpoint_of(harm) for harm in harms}
+        own = [w for w in self.writes if w.job in jobs and w.end is not None and w.path not in bad]
+        return max(own, key=lambda w: w.at).path if own else None
 
     def event_of(self, harm: Harm) -> Event | None:
         """Return the event a harm was read from."""
@@ -71,20 +90,26 @@ def damage(context: Context) -> Damage:
 
 
 def _harm(event: Event, loads: Mapping[str, Sequence[Seen]], writes: Sequence[Write]) -> Harm | None:
-    line, place = event.lines[0], event.place
+    text, place = event.lines[0].text, event.place
     if event.signature in _THEFTS:
-        return _told(event, place.path or deleted_path(line.text)) if deleted_path(line.text) else None
+        gone = deleted_path(text)
+        return _told(event, place.path or gone) if gone else None
+    if event.signature in _GONE_FILES:
+        return _told(event, place.path, direct=True)
     if event.role not in _SPEAK or event.origin not in _JOBS:
         return None
-    if event.signature.startswith("series-"):
+    if event.signature.startswith("series-") or event.class_ == "gradient-explosion":
         return _metric(event) if event.class_ in _METRIC else None
-    if event.class_ == "gradient-explosion":
-        return _metric(event)
-    path = _path(event, loads, writes)
+    return _loss(event, _path(event, loads, writes), writes)
+
+
+def _loss(event: Event, path: str | None, writes: Sequence[Write]) -> Harm | None:
+    """A damaged checkpoint, or any failure whose line says that a file of the training's own data is gone."""
+    text = event.lines[0].text
     if event.class_ == _DAMAGED:
-        return _told(event, path, direct=_LOST.search(f"{event.title} {line.text}") is not None)
+        return _told(event, path, direct=_LOST.search(f"{event.title} {text}") is not None)
     is_data = path is not None and (_DATA.search(path) or any(overlaps(path, write.path) for write in writes))
-    return _told(event, path, direct=True) if is_data and _GONE.search(line.text) else None
+    return _told(event, path, direct=True) if is_data and _GONE.search(text) else None
 
 
 def _told(event: Event, path: str | None, *, direct: bool = False) -> Harm:
@@ -93,7 +118,7 @@ def _told(event: Event, path: str | None, *, direct: bool = False) -> Harm:
 
 
 def _metric(event: Event) -> Harm:
-    """A number that went wrong. The line also holds speeds and rates: only the title may say what kind of harm it is."""
+    """A number that went wrong. Its line also holds speeds: only ``what`` may say what kind of harm it is."""
     line, place = event.lines[0], event.place
     what = f"metric {event.fields.get('metric') or 'loss'}"
     return Harm(event.effective, place.host, place.rack, job_of(place, line.path), None, what, replace(line, text=""))
@@ -155,15 +180,20 @@ def _pair(path: str, lines: Sequence[Seen]) -> list[Write]:
             continue
         if line.hit.signature.id in _STARTS:
             if target and target.startswith("/"):
-                found.append(Write(at, None, line.place.host, job_of(line.place, path), target.rstrip("/"), line.evidence))
+                found.append(_write(path, line, at))
             continue
         index = _opened(found, line)
         if index is not None:
             found[index] = replace(found[index], end=at)
         elif target and target.startswith("/"):
             begun = at - timedelta(seconds=float(line.field("seconds") or 0.0))
-            found.append(Write(begun, at, line.place.host, job_of(line.place, path), target.rstrip("/"), line.evidence))
+            found.append(_write(path, line, begun, at))
     return found
+
+
+def _write(path: str, line: Seen, at: datetime, end: datetime | None = None) -> Write:
+    target = (line.field("path") or "").rstrip("/")
+    return Write(at, end, line.place.host, job_of(line.place, path), target, line.evidence)
 
 
 def _opened(writes: Sequence[Write], end: Seen) -> int | None:
@@ -173,12 +203,6 @@ def _opened(writes: Sequence[Write], end: Seen) -> int | None:
     named = [i for i in open_ if target is not None and covers(writes[i].path, target)]
     named = named or [i for i in open_ if posixpath.basename(writes[i].path) in text.split()]
     return named[-1] if named else open_[-1] if open_ and target is None else None
-
-
-def place_of_harm(harms: Sequence[Harm]) -> Place:
-    """Return what all harmed places share."""
-    jobs = {harm.job for harm in harms}
-    return Place(job=jobs.pop() if len(jobs) == 1 else None)
 
 
 def original(harm: Harm, event: Event | None) -> Evidence:

@@ -49,7 +49,7 @@ class Seen:
 
 def seen(context: Context, signatures: Collection[str]) -> list[Seen]:
     """Return every kept hit of some signatures: events keep six lines of a run, a schedule needs each of its starts."""
-    found = []
+    found: list[Seen] = []
     for scan in context.scans:
         for (signature, _), tally in scan.tallies.items():
             if base_id(signature) in signatures:
@@ -154,7 +154,7 @@ def _offset(context: Context, path: str, at: datetime) -> str | None:
 
 
 def job_of(place: Place, path: str) -> str:
-    """Return the job of a line: the one it names, else its file's name without the parts that tell ranks and hosts apart."""
+    """Return the job of a line: the one it names, else its file's name without what tells ranks and hosts apart."""
     if place.job:
         return place.job
     host = path_facts(path).host

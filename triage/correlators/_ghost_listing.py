@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from statistics import median
@@ -87,18 +87,20 @@ def _of_folder(folder: _Folder, *, is_newest: bool) -> Iterator[Gap]:
         if match and 1 < int(match["n"]) <= 100_000 and _SAVED.search(match["tail"]):
             sets[match["head"], int(match["n"]), match["tail"]][int(match["k"])] = (path, row)
     for (_, total, _), shards in sets.items():
-        expected = range(0, total) if 0 in shards else range(1, total + 1)
+        expected = range(total) if 0 in shards else range(1, total + 1)
         missing = [k for k in expected if k not in shards]
         # The newest save may still be going on: then its last shards are the ones that lack.
         is_tail = missing and missing[0] > max(shards)
         if missing and not (is_newest and is_tail):
             yield _gap(folder, f"{len(missing)} of {total} shards missing", shards[min(shards)])
-        yield from (_gap(folder, f"shard {k} of {total} truncated, shorter than its peers", shards[k]) for k in _short(shards, total))
+        for k in _short(shards, total):
+            yield _gap(folder, f"shard {k} of {total} truncated, shorter than its peers", shards[k])
 
 
 def _short(shards: dict[int, tuple[str, Row]], total: int) -> list[int]:
-    """Return the shards that are clearly smaller than equal-sized peers; the last of a set is often small by nature."""
-    sizes = {k: size for k, (_, row) in shards.items() if isinstance(size := row.fields.get("size"), int) and k != total}
+    """Return the shards that are clearly smaller than equal-sized peers; the last of a set may be small by nature."""
+    told = {k: row.fields.get("size") for k, (_, row) in shards.items() if k != total}
+    sizes = {k: size for k, size in told.items() if isinstance(size, int)}
     if len(sizes) < _LEAST_PEERS:
         return []
     usual = median(sizes.values())
@@ -112,9 +114,3 @@ def _gap(folder: _Folder, what: str, shard: tuple[str, Row]) -> Gap:
     at = folder.last
     when = When(at, 60.0, TimeBasis.STAMP) if at is not None else When()
     return Gap(folder.host, folder.path, what, when, Evidence(path, row.line, row.text, when, folder.host))
-
-
-def between(gap: Gap, moments: Sequence[datetime]) -> bool:
-    """Say whether some moment lies within an hour after the files of ``gap`` were written."""
-    at = gap.when.at
-    return at is not None and any(0 <= (moment - at).total_seconds() <= 3600 for moment in moments)

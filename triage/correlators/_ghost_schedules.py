@@ -1,4 +1,4 @@
-"""Rows and log lines of a bundle -> schedules, their starts, mounts and scripts, in the terms of :mod:`triage.schedules`."""
+"""Rows and log lines of a bundle -> schedules, their starts and mounts, as :mod:`triage.schedules` takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from typing import Final
 from triage.correlators._ghost_lines import Seen, rows, seen
 from triage.correlators.base import Context
 from triage.model import Record
-from triage.schedules import LoggedCommand, Mount, Schedule, ScheduleRun, match_runs, normalise, schedules_from_records, short
+from triage.schedules import (
+    LoggedCommand,
+    Mount,
+    Schedule,
+    ScheduleRun,
+    match_runs,
+    normalise,
+    schedules_from_records,
+    short,
+)
 from triage.sources.base import Row
 from triage.vocabulary import Origin
 
@@ -36,6 +45,11 @@ class Timetable:
     runs: tuple[ScheduleRun, ...]
 
 
+def table_hosts(context: Context) -> set[str | None]:
+    """Return the hosts whose schedules the bundle shows."""
+    return {host for _, _, _, host in rows(context, _TABLES)}
+
+
 def timetable(context: Context, zones: Mapping[str, str]) -> Timetable:
     """Read every table and join it with the daemons' logs."""
     records = [_record(scan.path, source, row, host) for scan, source, row, host in rows(context, _TABLES)]
@@ -46,14 +60,15 @@ def timetable(context: Context, zones: Mapping[str, str]) -> Timetable:
 
 
 def _record(path: str, source: str, row: Row, host: str | None) -> Record:
-    return Record(path, row.line, row.end_line, row.text, row.text, Origin.CRONTAB, source, host=host, attributes=row.fields)
+    text, fields = row.text, row.fields
+    return Record(path, row.line, row.end_line, text, text, Origin.CRONTAB, source, host=host, attributes=fields)
 
 
 def _once(schedules: Sequence[Schedule]) -> list[Schedule]:
     """A table that the bundle holds twice (``crontab -l`` and the spool file) counts once."""
     found: dict[tuple[object, ...], Schedule] = {}
-    for schedule in schedules:
-        found.setdefault((short(schedule.host), schedule.expr, schedule.command, schedule.kind, schedule.enabled), schedule)
+    for each in schedules:
+        found.setdefault((short(each.host), each.expr, each.command, each.kind, each.enabled), each)
     return list(found.values())
 
 

@@ -6,12 +6,14 @@ last enqueued (or started, completed) sequence number is lower than everybody el
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from triage.correlators.base import ABSENT_RANK, Context, Correlation, Suspect
 from triage.model import Event, Evidence, Place
+from triage.vocabulary import Noise, Role, Strength
 
 TIMEOUT_CLASS = "nccl-timeout"
 CLASSES = frozenset({TIMEOUT_CLASS, "straggler", "storage-stall", "dataloader-hang", "rank-crash", "unknown", "file-lock-contention"})
@@ -28,11 +30,32 @@ def correlate(context: Context) -> Correlation:
             jobs[event.place.job].append(event)
     seen = _seen_ranks(context)
     suspects: list[Suspect] = []
+    derived: list[Event] = []
     for job, events in jobs.items():
         last = _last_episode(events)
-        suspects.extend(_lagging(job, last))
-        suspects.extend(_absent(job, last, seen.get(job, set()) | seen.get(None, set()), _world(context, job)))
-    return Correlation(suspects=tuple(suspects))
+        found = [*_lagging(job, last), *_absent(job, last, seen.get(job, set()) | seen.get(None, set()), context.topology.world.get(job))]
+        suspects.extend(found)
+        derived.extend(_event(suspect, last[0]) for suspect in found[:MAX_NAMED])
+    return Correlation(events=tuple(derived), suspects=tuple(suspects))
+
+
+def _event(suspect: Suspect, timeout: Event) -> Event:
+    """Make the finding citable: a confirmation of the time-out that names the rank."""
+    return replace(
+        timeout,
+        id=f"a:{suspect.place.rank}:{timeout.id}",
+        signature="rank-left-behind",
+        title=suspect.reason,
+        role=Role.CONFIRMATION,
+        strength=Strength.MODERATE,
+        noise=Noise.RARE,
+        place=suspect.place,
+        lines=suspect.evidence,
+        count=1,
+        fields={},
+        group="rank-left-behind",
+        why=suspect.reason,
+    )
 
 
 def _last_episode(events: Sequence[Event]) -> list[Event]:
@@ -55,17 +78,6 @@ def _seen_ranks(context: Context) -> dict[str | None, set[int]]:
         if event.place.rank is not None and event.class_ != TIMEOUT_CLASS:
             seen[event.place.job].add(event.place.rank)
     return seen
-
-
-def _world(context: Context, job: str | None) -> int | None:
-    sizes = Counter(
-        int(str(value))
-        for event in context.events
-        if event.place.job == job
-        for name in ("world_size", "nranks")
-        if str(value := event.fields.get(name)).isdigit()
-    )
-    return max(sizes, default=None)
 
 
 def _absent(job: str | None, events: Sequence[Event], seen: set[int], world: int | None) -> Iterable[Suspect]:
