@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from triage.engine import Engine
 from triage.block import SMALL_BYTES, TEXT_LIMIT, Block
-from triage.matching import Unconfirmed, confirm, confirm_row
+from triage.matching import MATCH_TIMEOUT_S, Unconfirmed, confirm, confirm_row
 from triage.model import Scalar
 from triage.peel import Peeler, strip_ansi
 from triage.facts import LIMIT as FACT_LIMIT
@@ -20,11 +20,14 @@ from triage.plan import FACT, METRIC, SIGNATURE, TRIGGER, Plan
 from triage.reading import Piece, line_at
 from triage.signature import Signature
 from triage.sources.base import Parsed, Row, RowSource
+from triage.vocabulary import Origin
 
 CONFIRM_LIMIT = 10_000  # confirmations per signature and file
 KEEP_FIRST, KEEP_LAST = 200, 50
 SAMPLE_LINES = 40
 SPAN = 4096
+SNIFF_CHARS = 8192
+LOG_LINES = 2000  # a longer file whose lines carry times is a log, no dump
 METRIC_TARGET, FACT_TARGET = (METRIC, 0), (FACT, 0)
 _END = itemgetter(1)
 METRIC_LIMIT = 2_000_000
@@ -42,6 +45,7 @@ class Hit:
     fields: Mapping[str, Scalar]
     near: tuple[int, Parsed] | None = None
     unconfirmed: bool = False
+    index: int = -1
 
 
 @dataclass(slots=True)
@@ -93,16 +97,20 @@ class FileScan:
 
 
 class FileScanner:
-    """Scans the pieces of one file. Not shared between threads: it holds a scratch and a peeler."""
+    """Scans the pieces of one file. Not shared between threads: it holds a scratch and a peeler.
 
-    def __init__(self, plan: Plan, peeler: Peeler | None = None) -> None:
+    ``thorough`` peels every line of small files; else 40 lines at each end of a piece are sampled.
+    """
+
+    def __init__(self, plan: Plan, peeler: Peeler | None = None, *, thorough: bool = True) -> None:
         self._plan = plan
+        self._thorough = thorough
         self._engine = plan.engine.clone()
         self._peeler = peeler or Peeler(plan.lines)
 
     def scan(self, scan: FileScan, pieces: Iterable[Piece]) -> FileScan:
         """Fill ``scan`` from ``pieces``. Whatever the bytes are, nothing is raised but what reading raises."""
-        state = _State(scan, self._plan, self._peeler)
+        state = _State(scan, self._plan, self._peeler, thorough=self._thorough)
         try:
             for piece in pieces:
                 state.block(piece, self._engine)
@@ -114,17 +122,24 @@ class FileScanner:
 class _State:
     """The running part of one file's scan."""
 
-    def __init__(self, scan: FileScan, plan: Plan, peeler: Peeler) -> None:
+    def __init__(self, scan: FileScan, plan: Plan, peeler: Peeler, *, thorough: bool) -> None:
         self.out = scan
+        self.thorough = thorough
         self.plan = plan
         self.peeler = peeler
         self.confirmed: Counter[int] = Counter()
+        self.long_line = 0  # the line that a partial piece began, and what was found on it so far
+        self.on_long_line: set[tuple[int, int]] = set()
         self.near: tuple[int, Parsed] | None = None
         self.stamped = self.sampled = 0
+        self.latest: dict[int, Tally] = {}
         self.dump_text: list[bytes] | None = []
 
     def block(self, piece: Piece, engine: Engine) -> None:
         raw = piece.data if isinstance(piece.data, bytes) else bytes(piece.data)
+        if piece.first_line != self.long_line:
+            self.long_line = piece.first_line if piece.partial else 0
+            self.on_long_line.clear()
         data = Block(raw, piece.first_line, self.peeler)
         lines = raw.count(b"\n") + (0 if raw.endswith(b"\n") or piece.partial else 1)
         self.out.lines = piece.first_line - 1 + max(lines, 1)
@@ -136,11 +151,12 @@ class _State:
         self._candidates(data, sorted(engine.candidates(data.scanned), key=_END))
 
     def _sample(self, data: Block, lines: int) -> None:
-        """Peel every line of a small block, else its first and last ones."""
+        """Peel every line of a small block of a small bundle, else its first and last ones."""
         numbers: Iterable[int] = range(lines)
-        if len(data.raw) > SMALL_BYTES:
+        whole = self.thorough and len(data.raw) <= SMALL_BYTES
+        if not whole:
             numbers = [*range(min(SAMPLE_LINES, lines)), *range(max(SAMPLE_LINES, lines - SAMPLE_LINES), lines)]
-        texts = data.raw.split(b"\n") if len(data.raw) <= SMALL_BYTES else None
+        texts = data.raw.split(b"\n") if whole else None
         for number in numbers:
             parsed = data.parsed_line(number) if texts is None else data.keep(number, texts[number])
             self.out.samples.append((data.first_line + number, parsed))
@@ -164,6 +180,10 @@ class _State:
 
     def _line(self, data: Block, start: int, stop: int, targets: dict[tuple[int, int], int]) -> None:
         number = data.number_at(start)
+        long_line = data.first_line + number == self.long_line
+        if long_line:  # pieces of one line overlap, and a pattern counts once a line
+            targets = {target: end for target, end in targets.items() if target not in self.on_long_line}
+            self.on_long_line.update(target for target in targets if target[0] != SIGNATURE)
         if METRIC_TARGET in targets:
             self._metric(data, number, start, stop)
             del targets[METRIC_TARGET]
@@ -175,14 +195,17 @@ class _State:
             return
         wanted = sorted(targets)
         if all(kind == SIGNATURE and self.confirmed[index] >= CONFIRM_LIMIT for kind, index in wanted):
+            text = _window(data.scanned, start, stop, targets[wanted[0]])
             for _, index in wanted:
-                self._count_only(index)
+                self._count_only(index, text)
             return
         line = strip_ansi(_window(data.scanned, start, stop, targets[wanted[0]]))
         parsed = data.parsed_line(number)
         near = data.stamped_above(number) or self.near
         self.near = near
         hits = [hit for kind, index in wanted if kind == SIGNATURE and (hit := self._confirm(index, line, parsed, data, number, near))]
+        if long_line:
+            self.on_long_line.update((SIGNATURE, hit.index) for hit in hits)
         self._keep(hits)
         for kind, index in wanted:
             if kind == TRIGGER:
@@ -205,7 +228,7 @@ class _State:
     ) -> Hit | None:
         signature = self.plan.signatures[index]
         if self.confirmed[index] >= CONFIRM_LIMIT:
-            self._count_only(index)
+            self._count_only(index, line)
             return None
         self.confirmed[index] += 1
         unconfirmed = False
@@ -218,7 +241,7 @@ class _State:
             return None
         if signature.table_key and signature.table_key in fields:
             signature = signature.resolve(fields[signature.table_key])
-        return Hit(signature, data.first_line + number, data.text(number), parsed, fields, near, unconfirmed)
+        return Hit(signature, data.first_line + number, data.text(number), parsed, fields, near, unconfirmed, index)
 
     def _keep(self, hits: Sequence[Hit]) -> None:
         """Store the hits of one line; a benign signature silences those that it, or they, name under ``overlaps``."""
@@ -238,15 +261,22 @@ class _State:
         key = (hit.signature.id, (*place, hit.parsed.rank, hit.parsed.host))
         if key not in self.out.tallies and len(self.out.tallies) > CONFIRM_LIMIT:
             key = (hit.signature.id, ())
-        self.out.tallies.setdefault(key, Tally()).add(hit)
+        tally = self.out.tallies.setdefault(key, Tally())
+        tally.add(hit)
+        if hit.index >= 0:
+            self.latest[hit.index] = tally
 
-    def _count_only(self, index: int) -> None:
-        name = self.plan.signatures[index].id
-        for (signature, _), tally in self.out.tallies.items():
-            if base_id(signature) == name:
-                tally.count += 1
-                tally.lower_bound = True
-                return
+    def _count_only(self, index: int, line: str) -> None:
+        """Count a line beyond the limit by its pattern alone: no captures, no prefix (a lower bound, for it reads less)."""
+        tally, signature = self.latest.get(index), self.plan.signatures[index]
+        if tally is None:
+            return
+        tally.lower_bound = True
+        try:
+            if any(p.search(line, timeout=MATCH_TIMEOUT_S) for p in signature.compiled):
+                tally.count += not any(p.search(line, timeout=MATCH_TIMEOUT_S) for p in signature.compiled_not)
+        except TimeoutError:
+            return
 
     def _rows(self, source: RowSource, data: Block, number: int, near: tuple[int, Parsed] | None) -> None:
         window, numbers, position = data.window(number)
@@ -276,10 +306,10 @@ class _State:
         if self.sampled:
             share = 1 - self.stamped / self.sampled
             self.out.undated = round(share * self.out.lines) if self.sampled < self.out.lines else self.sampled - self.stamped
-        if not self.dump_text:
+        if not self.dump_text or (self.out.lines > LOG_LINES and 2 * self.stamped > self.sampled):
             return
         text = b"".join(self.dump_text).decode("utf-8", "replace")
-        head = strip_ansi(text[:65536])
+        head = strip_ansi(text[:SNIFF_CHARS])
         lines: list[str] | None = None
         for source in self.plan.dumps:
             if not source.sniff(self.out.path, head):
@@ -297,9 +327,7 @@ def _window(data: bytes, start: int, stop: int, end: int) -> str:
     return data[start:stop].decode("utf-8", "replace").rstrip("\r")
 
 
-def _origin(plan: Plan, source: str) -> object:
-    from triage.vocabulary import Origin
-
+def _origin(plan: Plan, source: str) -> Origin:
     return next((s.origin for s in (*plan.dumps, *plan.triggered) if s.name == source), Origin.DUMP)
 
 

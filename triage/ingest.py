@@ -17,6 +17,7 @@ from triage.plan import Plan
 from triage.reading import HEAD_BYTES, Truncated, compression, looks_binary, open_stream, pieces
 
 PARALLEL_BYTES = 4 << 20  # below this a thread pool costs more than it gains
+THOROUGH_BYTES = 8 << 20  # every line of a smaller bundle is dated, larger ones are sampled
 Progress = Callable[[int], None]
 
 
@@ -85,13 +86,13 @@ def scan_inputs(inputs: Sequence[Input], plan: Plan, *, workers: int | None = No
     threads = workers or os.cpu_count() or 1
     total = sum(item.size for item in inputs)
     if threads == 1 or total < PARALLEL_BYTES:
-        scanner = FileScanner(plan)
+        scanner = FileScanner(plan, thorough=total < THOROUGH_BYTES)
         return [_reported(item, scanner, progress) for item in inputs]
     mine = local()
 
     def work(item: Input) -> FileScan:
         if not hasattr(mine, "scanner"):
-            mine.scanner = FileScanner(plan)
+            mine.scanner = FileScanner(plan, thorough=total < THOROUGH_BYTES)
         return _reported(item, mine.scanner, progress)
 
     order = sorted(range(len(inputs)), key=lambda i: -inputs[i].size)

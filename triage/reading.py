@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,9 +88,6 @@ def _zstd() -> Any:
     return zstd
 
 
-_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
-
-
 def pieces(stream: BinaryIO | IO[bytes], *, block: int = BLOCK_BYTES) -> Iterator[Piece]:
     """Yield the stream in pieces that end at a line end.
 
@@ -99,20 +96,21 @@ def pieces(stream: BinaryIO | IO[bytes], *, block: int = BLOCK_BYTES) -> Iterato
     """
     line = 1
     rest = b""
-    encoding: str | None = None
+    decoder: codecs.IncrementalDecoder | None = None
     first = True
     broken: Exception | None = None
     while True:
         try:
             data = stream.read(block)
-        except _READ_ERRORS as err:
+        except Exception as err:  # each decompressor has errors of its own; all of them mean that the input is broken
             data, broken = b"", err
-        if first and data:
-            encoding, data = _utf16(data)
-            first = False
-        elif encoding and data:
-            data = _recode(data, encoding)
-        if not data:
+        if first and data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        first = False
+        ended = not data
+        if decoder is not None:
+            data = decoder.decode(data, final=ended).encode("utf-8", "replace")
+        if ended and not data:
             break
         data = rest + data if rest else data
         cut = data.rfind(b"\n") + 1
@@ -130,18 +128,6 @@ def pieces(stream: BinaryIO | IO[bytes], *, block: int = BLOCK_BYTES) -> Iterato
         yield Piece(rest, line)
     if broken is not None:
         raise Truncated(str(broken) or type(broken).__name__)
-
-
-def _utf16(data: bytes) -> tuple[str | None, bytes]:
-    if data[:2] == b"\xff\xfe":
-        return "utf-16-le", _recode(data[2:], "utf-16-le")
-    if data[:2] == b"\xfe\xff":
-        return "utf-16-be", _recode(data[2:], "utf-16-be")
-    return None, data
-
-
-def _recode(data: bytes, encoding: str) -> bytes:
-    return data.decode(encoding, "replace").encode("utf-8", "replace")
 
 
 def line_at(data: bytes | bytearray | memoryview, end: int) -> tuple[int, int]:

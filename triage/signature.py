@@ -151,6 +151,15 @@ class Signature:
     def resolve(self, code: Scalar) -> Signature:
         """Return the signature of one row of the code table; unknown codes give the ``default`` row."""
         key = str(code)
+        if key not in self._resolved and len(self._resolved) < 10_000:
+            self._resolved[key] = self._row(key)
+        return self._resolved.get(key) or self._row(key)
+
+    @cached_property
+    def _resolved(self) -> dict[str, Signature]:
+        return {}
+
+    def _row(self, key: str) -> Signature:
         known = key in self.table
         row = self.table.get(key) or self.table.get("default") or {}
         return replace(

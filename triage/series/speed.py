@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 
 from triage.series import columns
 from triage.series.event import Kind, SeriesEvent
 from triage.series.segments import Segment
-from triage.series.stats import WINDOW, Shift, rises, spread
+from triage.series.stats import WINDOW, Shift, median, rises, spread
 from triage.vocabulary import Level, Noise, Role, Strength
 
 SLOWER = 0.04  # share of the baseline that makes a slow-down worth a diagnosis
