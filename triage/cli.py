@@ -5,12 +5,13 @@ Exit codes: 0 report written (also when nothing was found); 1 only with ``--fail
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rich_click as click
 
@@ -24,21 +25,48 @@ if TYPE_CHECKING:
 
 LEVELS = ("low", "medium", "high", "critical")
 FORMATS = ("text", "json")
-CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TRIAGE"}
+CONTEXT: Final = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TRIAGE"}
 
 
 class _Group(click.RichGroup):
     """Turns errors a user can act on into one line and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        _print_anything()
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
         except TriageError as err:
             click.echo(f"triage: {err}", err=True)
             ctx.exit(2)
         except BrokenPipeError:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - the reader has gone; nothing more can be said
+            _forget_reader()
             ctx.exit(0)
+        return result
+
+
+def _print_anything() -> None:
+    """Characters that the terminal's encoding lacks come as escapes that JSON understands too."""
+    import codecs
+
+    def escaped(err: UnicodeError) -> tuple[str, int]:
+        if not isinstance(err, UnicodeEncodeError):
+            raise err
+        units = err.object[err.start : err.end].encode("utf-16-be", "surrogatepass")
+        return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2)), err.end
+
+    codecs.register_error("triage-escape", escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="triage-escape")
+
+
+def _forget_reader() -> None:
+    """The reader of the pipe has gone: nothing more can be said, not even by the interpreter on its way out."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
 
 
 @click.group(cls=_Group, context_settings=CONTEXT)
@@ -62,7 +90,7 @@ def main() -> None:
 @click.option("--job", help="Only this job.")
 @click.option("--attempt", default="last", show_default=True, help="Which start of the job: a number, last or all.")
 @click.option("--topology", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Rack file: YAML, JSON, CSV or Slurm topology.conf.")
-@click.option("--year", type=int, help="Year of stamps that name none.")
+@click.option("--year", type=click.IntRange(1970, 9999), help="Year of stamps that name none.")
 @click.option("--tz", help="Zone of stamps that name none (Europe/Berlin, UTC).")
 @click.option("--why", is_flag=True, help="Print the arithmetic behind each diagnosis.")
 @click.option("--decision", "decision_only", is_flag=True, help="Print only the decision, as one JSON line (for launch scripts).")
@@ -145,18 +173,31 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 @main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--line", "lines", multiple=True, type=click.IntRange(1), help="Only this line (may be given several times).")
-@click.option("--format", "format_", type=click.Choice(["jsonl"]), default="jsonl", show_default=True)
-@click.option("--year", type=int, help="Year of stamps that name none.")
+@click.option("--format", "format_", type=click.Choice(["jsonl"]), default="jsonl", show_default=True, help="One JSON object per line.")
+@click.option("--year", type=click.IntRange(1970, 9999), help="Year of stamps that name none.")
 @click.option("--tz", help="Zone of stamps that name none.")
 def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, tz: str | None) -> None:
     """Show how a file is read: source, layout, time, host, rank and message of each line, as JSON lines."""
-    import json
-
     from triage.inspection import inspect as inspect_file
+    from triage.outputs.safe import escaped_json
 
     del format_
     for row in inspect_file(file, lines, year=year, tz=tz):
-        click.echo(json.dumps(row, ensure_ascii=False))
+        click.echo(escaped_json(row))
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="LINE|CODE|CLASS|-")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
+def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ...]) -> None:
+    """Say what a log line, a code or a failure class means, and what it does not prove; - reads standard input.
+
+    Examples:  triage explain xid 79    triage explain exit -9    dmesg | tail -5 | triage explain -
+    """
+    from triage.explain import command
+
+    click.echo(command(words, format_, _knowledge(signature_dirs, quiet=False), sys.stdin), nl=False)
 
 
 @main.group()
@@ -165,9 +206,9 @@ def signatures() -> None:
 
 
 @signatures.command("list")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "patterns"]), default="text", show_default=True)
+@click.option("--format", "format_", type=click.Choice(["text", "json", "patterns"]), default="text", show_default=True, help="How to list them.")
 @click.option("--class", "class_", help="Only this failure class.")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
 def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path, ...]) -> None:
     """List signatures; ``--format patterns`` prints ripgrep-compatible forms, one a line."""
     from triage.commands import list_signatures
@@ -178,7 +219,7 @@ def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path
 
 @signatures.command("show")
 @click.argument("name")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
 def signatures_show(name: str, signature_dirs: tuple[Path, ...]) -> None:
     """Show one signature: its file, or one row of its code table (gpu-xid/79)."""
     from triage.commands import show_signature
@@ -215,7 +256,7 @@ def _problems(found: tuple[list[Any], str]) -> None:
 
 @signatures.command("new")
 @click.argument("name")
-@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), show_default=True)
+@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), show_default=True, help="Where to write it.")
 def signatures_new(name: str, folder: Path) -> None:
     """Write a template that loads as soon as its blanks are filled."""
     from triage.commands import new_signature
@@ -248,7 +289,7 @@ def playbooks_show(class_: str) -> None:
 
 @main.command()
 @click.argument("name", required=False)
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the reports.")
 def demo(name: str | None, format_: str) -> None:
     """Run the main job on the samples that come with triage (all, or the one named)."""
     from triage.commands import demo_cases, write_report

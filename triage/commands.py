@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -37,13 +38,21 @@ def options_of(
 
     host, job, attempt, topology, year, tz, workers = rest
     zone = _zone(str(tz)) if tz else timezone.utc
-    start, end = (moment(text, zone) if text else None for text in (since, until))
+    try:
+        length = timedelta(seconds=seconds(span))
+        if length <= timedelta(0):
+            raise ValueError(f"{span!r} is not a time span such as 90s, 10m, 2h, 7d")
+    except (ValueError, OverflowError) as err:
+        raise UsageError(f"--span: {err}") from err
+    start, end = (
+        moment(text, zone, option) if text else None for text, option in ((since, "--since"), (until, "--until"))
+    )
     if around:
         try:
-            start, end = window_around(moment(around, zone), timedelta(seconds=seconds(span)))
-        except ValueError as err:
-            raise UsageError(f"--span: {err}") from err
-    if attempt not in ("last", "all") and not str(attempt).isdigit():
+            start, end = window_around(moment(around, zone, "--around"), length)
+        except OverflowError as err:
+            raise UsageError(f"--span: {span!r} around {around!r} leaves the calendar; spans look like 30m or 2h") from err
+    if attempt not in ("last", "all") and not re.fullmatch(r"[1-9][0-9]{0,8}", str(attempt)):
         raise UsageError(f"--attempt: {attempt!r} is neither a number nor 'last' nor 'all'")
     return Options(
         year=year,  # type: ignore[arg-type]
@@ -63,17 +72,17 @@ def _zone(name: str) -> timezone:
 
     try:
         return ZoneInfo(name)  # type: ignore[return-value]
-    except (ZoneInfoNotFoundError, ValueError) as err:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as err:
         raise UsageError(f"--tz: no zone {name!r}; names look like Europe/Berlin or UTC") from err
 
 
-def moment(text: str, zone: timezone) -> datetime:
-    """Read an ISO time; without a zone it is in ``zone``. Raises :class:`UsageError`."""
+def moment(text: str, zone: timezone, option: str) -> datetime:
+    """Read an ISO time given to ``option``; without a zone it is in ``zone``. Raises :class:`UsageError`."""
     try:
         at = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError as err:
-        raise UsageError(f"{text!r} is not a time such as 2026-03-01T02:17:00Z") from err
-    return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(timezone.utc)
+        return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(timezone.utc)
+    except (ValueError, OverflowError) as err:
+        raise UsageError(f"{option}: {text!r} is not a time such as 2026-03-01T02:17:00Z") from err
 
 
 def write_report(report: Report, format_: str, out: Path | None, *, why: bool = False, decision_only: bool = False) -> None:
@@ -81,9 +90,10 @@ def write_report(report: Report, format_: str, out: Path | None, *, why: bool = 
     import importlib
 
     from triage.outputs.base import Style
+    from triage.outputs.safe import json_text
 
     if decision_only:
-        text = json.dumps(report.as_dict()["decision"], ensure_ascii=False) + "\n"
+        text = json_text(report.as_dict()["decision"]) + "\n"
     else:
         color = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size((80, 24)).columns if out is None and sys.stdout.isatty() else 80
@@ -129,7 +139,7 @@ def delayed_progress() -> Iterator[Callable[[int], None]]:
 
 def list_signatures(dirs: Sequence[Path], format_: str, class_: str | None) -> Iterator[str]:
     """Yield the lines of ``signatures list``."""
-    found, _ = knowledge.load_signatures(dirs)
+    found, _ = knowledge.load_signatures(dirs, knowledge.cache_dir())
     for signature in found:
         if class_ and signature.class_ != class_:
             continue
@@ -145,7 +155,7 @@ def show_signature(name: str, dirs: Sequence[Path]) -> str:
     """Return a signature's file, or the row of its code table. Raises :class:`UsageError` for an unknown id."""
     import yaml
 
-    found = {s.id: s for s in knowledge.load_signatures(dirs)[0]}
+    found = {s.id: s for s in knowledge.load_signatures(dirs, knowledge.cache_dir())[0]}
     base, _, code = name.partition("/")
     if base not in found:
         raise UsageError(f"no signature {base!r}; {suggestion(base, found)}")
@@ -214,15 +224,17 @@ examples:
 
 def new_signature(name: str, folder: Path) -> Path:
     """Write a template. Raises :class:`UsageError` if the name is no id or the file exists."""
-    import re
-
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise UsageError(f"{name!r} is no id: lower-case words joined by '-'")
     target = folder / f"{name}.yml"
-    if target.exists():
-        raise UsageError(f"{target} exists")
-    folder.mkdir(parents=True, exist_ok=True)
-    target.write_text(TEMPLATE.format(name=name), encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.format(name=name))
+    except FileExistsError as err:
+        raise UsageError(f"{err.filename} exists") from err
+    except OSError as err:
+        raise UsageError(f"cannot write {target}: {err.strerror}") from err
     return target
 
 

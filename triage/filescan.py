@@ -31,7 +31,7 @@ LOG_LINES = 2000  # a longer file whose lines carry times is a log, no dump
 METRIC_TARGET, FACT_TARGET = (METRIC, 0), (FACT, 0)
 _END = itemgetter(1)
 METRIC_LIMIT = 2_000_000
-PLACE_CAPTURES = ("host", "rank", "pg_rank", "local_rank", "task", "gpu", "pci", "nic", "nvme", "dimm", "path", "server", "peer")
+PLACE_CAPTURES = ("host", "rank", "pg_rank", "local_rank", "task", "gpu", "pci", "nic", "nvme", "dimm", "path", "server", "peer", "command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ class _State:
         self.plan = plan
         self.peeler = peeler
         self.confirmed: Counter[int] = Counter()
+        self.accepted: Counter[int] = Counter()
         self.long_line = 0  # the line that a partial piece began, and what was found on it so far
         self.on_long_line: set[tuple[int, int]] = set()
         self.near: tuple[int, Parsed] | None = None
@@ -200,6 +201,10 @@ class _State:
                 self._count_only(index, text)
             return
         line = strip_ansi(_window(data.scanned, start, stop, targets[wanted[0]]))
+        wanted = [w for w in wanted if w[0] != SIGNATURE or self.plan.signatures[w[1]].may_match(line)]
+        if all(kind == SIGNATURE and index in self.plan.benign for kind, index in wanted):
+            self.out.benign += len(wanted)
+            return
         parsed = data.parsed_line(number)
         near = data.stamped_above(number) or self.near
         self.near = near
@@ -239,6 +244,7 @@ class _State:
             self.out.unconfirmed += 1
         if fields is None:
             return None
+        self.accepted[index] += 1
         if signature.table_key and signature.table_key in fields:
             signature = signature.resolve(fields[signature.table_key])
         return Hit(signature, data.first_line + number, data.text(number), parsed, fields, near, unconfirmed, index)
@@ -272,9 +278,10 @@ class _State:
         if tally is None:
             return
         tally.lower_bound = True
+        vetoes = () if self.accepted[index] == self.confirmed[index] else signature.compiled_not
         try:
             if any(p.search(line, timeout=MATCH_TIMEOUT_S) for p in signature.compiled):
-                tally.count += not any(p.search(line, timeout=MATCH_TIMEOUT_S) for p in signature.compiled_not)
+                tally.count += not any(p.search(line, timeout=MATCH_TIMEOUT_S) for p in vetoes)
         except TimeoutError:
             return
 

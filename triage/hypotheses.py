@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from triage.causes import CONSEQUENCE_PRIOR, CONSEQUENCES, LEAK, OPENS_AT, STANDS_ALONE, STRENGTH, SYMPTOM_PRIOR, Hypothesis, Item, Path
@@ -15,6 +15,7 @@ LOCAL = frozenset({Scope.DEVICE, Scope.HOST})
 SAME_EPISODE_S = 1800.0
 CLOCK_TOLERANCE_S = 5.0
 OWN_WINDOW_S = 3600.0
+MAX_STARTS = 50  # starts of a recurring cause that are each tried against an effect
 LATE_ORDER = 0.5  # an undated effect that stands above its cause in the same file
 ALIVE_LEAK, ALIVE_STRENGTH = 0.2, 0.5  # what a line is worth when the job goes on after it
 _FAR = datetime.max.replace(tzinfo=timezone.utc)
@@ -109,15 +110,19 @@ def _telling(item: Item) -> tuple[object, ...]:
 
 
 class Gate:
-    """Time and place between a hypothesis and a piece of evidence: 0 forbids, 1 allows."""
+    """Time and place between a hypothesis and a piece of evidence: 0 forbids, 1 allows.
 
-    def __init__(self, job_hosts: Mapping[str, set[str]]) -> None:
+    ``linked`` are (cause event, effect event) ids that a correlator tied together.
+    """
+
+    def __init__(self, job_hosts: Mapping[str, set[str]], linked: Collection[tuple[str, str]] = ()) -> None:
         self._job_hosts = job_hosts
+        self._linked = frozenset(linked)
 
     def __call__(self, hypothesis: Hypothesis, item: Item, edge: Path | None) -> float:
         """Return 0..1; ``edge`` None asks about evidence of the hypothesis' own class."""
         opener = hypothesis.opener
-        if opener is None or opener is item:
+        if opener is None or opener is item or (edge is not None and self._is_linked(opener, item)):
             return 1.0
         scope = item.events[0].scope if edge is None else edge.scope
         if not any(self._near(opener.events[0].place, event.place, scope) for event in item.events[:20]):
@@ -126,6 +131,10 @@ class Gate:
         if not _in_time(opener, item, window):
             return 0.0
         return LATE_ORDER if edge is not None and _above(item, opener) else 1.0
+
+    def _is_linked(self, cause: Item, effect: Item) -> bool:
+        """Say whether a correlator tied the two together: it knows more of time and place than a lag window."""
+        return bool(self._linked) and any((c.id, e.id) in self._linked for c in cause.events for e in effect.events)
 
     def _near(self, cause: Place, effect: Place, scope: Scope) -> bool:
         if scope is Scope.DEVICE and _differ(cause.pci, effect.pci):
@@ -156,7 +165,7 @@ def _in_time(cause: Item, effect: Item, window: tuple[float, float]) -> bool:
     ends = [e for e in effect.events if e.effective.at is not None]
     if not starts or not ends:
         return True
-    for begun in (min(starts, key=_start), max(starts, key=_start)):
+    for begun in starts if len(starts) <= MAX_STARTS else (min(starts, key=_start), max(starts, key=_start)):
         for seen in (min(ends, key=_start), max(ends, key=_start)):
             slack = CLOCK_TOLERANCE_S + begun.first.uncertainty_s + seen.first.uncertainty_s
             begins = _start(begun).timestamp()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from threading import local
 from typing import BinaryIO
 
@@ -19,6 +21,7 @@ from triage.reading import HEAD_BYTES, Truncated, compression, looks_binary, ope
 PARALLEL_BYTES = 4 << 20  # below this a thread pool costs more than it gains
 THOROUGH_BYTES = 8 << 20  # every line of a smaller bundle is dated, larger ones are sampled
 Progress = Callable[[int], None]
+_SPECIAL = "not a regular file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +41,69 @@ def find_inputs(paths: Sequence[str]) -> list[Input]:
     Raises :class:`UsageError` when no path can be opened.
     """
     found: list[Input] = []
-    missing: list[str] = []
-    several = len(paths) > 1
-    for text in paths:
+    missing: list[Input] = []
+    folders = Counter(Path(text).name for text in paths if os.path.isdir(text))  # noqa: PTH112 - Path.is_dir raises on paths that cannot be asked
+    for text in dict.fromkeys(paths):
         path = Path(text)
         if text == "-":
             found.append(Input("<stdin>", None))
-        elif path.is_dir():
-            prefix = f"{path.name}/" if several and path.name else ""
-            found.extend(_walk(path, prefix))
-        elif path.exists():
-            found.append(_stat(path, path.name if not several else path.as_posix().lstrip("/")))
+        elif os.path.isdir(text):  # noqa: PTH112
+            found.extend(_walk(path, _prefix(path, len(paths), folders)))
+        elif (item := _stat(path, path.name if len(paths) == 1 else path.as_posix().lstrip("/"))).path or item.problem == _SPECIAL:
+            found.append(item)
         else:
-            missing.append(text)
-    if missing and len(missing) == len(paths):
-        raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    found.extend(Input(text, None, problem="no such file or folder") for text in missing)
-    return found
+            missing.append(Input(text, None, problem=item.problem))
+    if missing and not found and len(missing) == len(set(paths)):
+        reasons = {f"{item.problem}: {item.name[:200]}" for item in missing}
+        raise UsageError("; ".join(sorted(reasons)))
+    found.extend(missing)
+    return list({item.name: item for item in reversed(found)}.values())[::-1]
+
+
+def _prefix(folder: Path, paths: int, names: Mapping[str, int]) -> str:
+    """Return what stands before the names of a folder's files: enough to tell the folders of one call apart."""
+    if paths == 1 or not folder.name:
+        return ""
+    return f"{folder.name}/" if names[folder.name] == 1 else f"{folder.as_posix().lstrip('/')}/"
 
 
 def _walk(root: Path, prefix: str) -> Iterator[Input]:
-    """Yield regular files; links that leave the bundle and special files are named, not read."""
-    base = root.resolve()
-    for folder, folders, files in os.walk(root, followlinks=False):
+    """Yield regular files; links and special files are named, not read (what a link inside the bundle leads to is read once)."""
+    base = os.path.realpath(root)
+    closed: list[str] = []
+
+    def note(err: OSError) -> None:
+        closed.append(err.filename)
+
+    for folder, folders, files in os.walk(root, followlinks=False, onerror=note):
         folders.sort()
-        for name in sorted(files):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]  # noqa: PTH114, PTH118 - in a hot loop
+        for name in sorted((*files, *links)):
             path = Path(folder) / name
             shown = prefix + path.relative_to(root).as_posix()
-            if path.is_symlink() and not path.resolve().is_relative_to(base):
-                yield Input(shown, None, problem="link out of the bundle")
-            else:
-                yield _stat(path, shown)
+            problem = _link(path, base) if path.is_symlink() else None
+            yield _stat(path, shown) if problem is None else Input(shown, None, problem=problem)
+    for name in closed:
+        yield Input(prefix + Path(name).relative_to(root).as_posix(), None, problem="folder cannot be opened")
+
+
+def _link(path: Path, base: str) -> str | None:
+    """Return why a link is not followed, None for a broken one (its error says more)."""
+    target = os.path.realpath(path)
+    if os.path.commonpath([target, base]) != base:
+        return "link out of the bundle"
+    return f"link to {Path(target).relative_to(base).as_posix()}" if os.path.exists(target) else None  # noqa: PTH110
 
 
 def _stat(path: Path, shown: str) -> Input:
     try:
         status = path.stat()
-    except OSError as err:
-        return Input(shown, None, problem=err.strerror or "cannot be read")
-    if not path.is_file():
-        return Input(shown, None, problem="not a regular file")
+    except FileNotFoundError:
+        return Input(shown, None, problem="no such file or folder")
+    except (OSError, ValueError) as err:
+        return Input(shown, None, problem=getattr(err, "strerror", None) or "cannot be read")
+    if not S_ISREG(status.st_mode):
+        return Input(shown, None, problem=_SPECIAL)
     return Input(shown, path, status.st_size, status.st_mtime)
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import regex
 import yaml
@@ -16,6 +16,7 @@ from triage.patterns import PatternSyntaxError, scan_form
 from triage.signature import Condition, Edge, Example, FieldTest, Signature
 from triage.vocabulary import CLASSES, Level, Noise, Origin, Role, Scope, Status, Strength
 
+_UNREADABLE: Final = (yaml.YAMLError, OSError, UnicodeDecodeError, RecursionError)
 Marks = dict[tuple[str | int, ...], tuple[int, int]]
 
 
@@ -34,19 +35,24 @@ def read_yaml(path: Path) -> tuple[Any, Marks]:
     root = yaml.compose(text, Loader=loader)
     marks: Marks = {}
     if root is not None:
-        _mark(root, (), marks)
+        _mark(root, (), marks, set())
     return yaml.load(text, Loader=loader), marks  # noqa: S506 - a safe loader
 
 
-def _mark(node: yaml.Node, path: tuple[str | int, ...], marks: Marks) -> None:
+def _mark(node: yaml.Node, path: tuple[str | int, ...], marks: Marks, seen: set[int]) -> None:
     marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if id(node) in seen:
+        return  # an alias: its parts are marked, and a few of them can stand for millions or for themselves
+    if isinstance(node, yaml.CollectionNode):
+        seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            _mark(value, (*path, key.value), marks)
-            marks[(*path, key.value)] = (key.start_mark.line + 1, key.start_mark.column + 1)
+            name = key.value if isinstance(key.value, str) else str(key.start_mark)
+            _mark(value, (*path, name), marks, seen)
+            marks[(*path, name)] = (key.start_mark.line + 1, key.start_mark.column + 1)
     elif isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
-            _mark(value, (*path, position), marks)
+            _mark(value, (*path, position), marks, seen)
 
 
 def at(marks: Marks, where: Sequence[str | int]) -> tuple[int, int]:
@@ -59,6 +65,10 @@ def at(marks: Marks, where: Sequence[str | int]) -> tuple[int, int]:
 
 def yaml_problem(path: Path, err: Exception) -> Problem:
     """Turn a YAML or file error into a problem."""
+    if isinstance(err, OSError):
+        return Problem(str(path), 1, 1, f"cannot be read: {err.strerror}", "check the name and the permissions of the file")
+    if isinstance(err, UnicodeDecodeError):
+        return Problem(str(path), 1, 1, f"is not UTF-8: byte {err.start} is {err.object[err.start]:#04x}", "save the file as UTF-8")
     mark = getattr(err, "problem_mark", None)
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     text = getattr(err, "problem", None) or str(err)
@@ -72,10 +82,11 @@ def load_files(paths: Iterable[Path], known: Mapping[str, Signature] | None = No
     """
     problems: list[Problem] = []
     signatures: dict[str, Signature] = {}
+    places: dict[str, Marks] = {}
     for path in paths:
         try:
             document, marks = read_yaml(path)
-        except (yaml.YAMLError, OSError, UnicodeDecodeError) as err:
+        except _UNREADABLE as err:
             problems.append(yaml_problem(path, err))
             continue
         found, wrong = _signature(path, document, marks)
@@ -87,20 +98,26 @@ def load_files(paths: Iterable[Path], known: Mapping[str, Signature] | None = No
             other = signatures[found.id].path
             problems.append(Problem(str(path), line, column, f"duplicate id {found.id!r}", f"also in {other}; ids are never reused"))
             continue
-        signatures[found.id] = found
-    problems.extend(_dangling(signatures, known or {}))
+        signatures[found.id], places[found.id] = found, marks
+    problems.extend(_dangling(signatures, known or {}, places))
     return Loaded(tuple(signatures.values()), tuple(sorted(problems)))
 
 
-def _dangling(signatures: Mapping[str, Signature], loaded: Mapping[str, Signature]) -> Iterable[Problem]:
+def _dangling(
+    signatures: Mapping[str, Signature], loaded: Mapping[str, Signature], places: Mapping[str, Marks]
+) -> Iterable[Problem]:
     pool = {**loaded, **signatures}
     known = set(pool) | {f"{s.id}/{code}" for s in pool.values() for code in s.table}
     for signature in signatures.values():
-        named = (*signature.recovered_by, *signature.cancels, *signature.overlaps)
-        named += signature.condition.signatures if signature.condition else ()
-        for name in named:
-            if name not in known:
-                yield Problem(signature.path, 1, 1, f"refers to unknown signature {name!r}", suggestion(name, known))
+        lists: dict[tuple[str, ...], Sequence[str]] = {(k,): getattr(signature, k) for k in ("recovered_by", "cancels", "overlaps")}
+        if signature.condition:
+            lists["condition", "signatures"] = signature.condition.signatures
+        for where, names in lists.items():
+            for position, name in enumerate(names):
+                if name not in known:
+                    line, column = at(places[signature.id], (*where, position))
+                    hint = suggestion(name, known) or "triage signatures list shows all ids"
+                    yield Problem(signature.path, line, column, f"{where[-1]} refers to unknown signature {name!r}", hint)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -136,17 +153,39 @@ def _signature(path: Path, document: Any, marks: Marks) -> tuple[Signature | Non
 def _validation_problem(path: Path, error: Any, marks: Marks) -> Problem:
     where = [part for part in error["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
     line, column = at(marks, where)
-    name = ".".join(map(str, where))
-    hint = ""
+    name, message, hint = ".".join(map(str, where)), error["msg"].removeprefix("Value error, "), ""
     if error["type"] == "extra_forbidden":
-        from triage.schemas.signature import SignatureFile
-
-        hint = suggestion(str(where[-1]), SignatureFile.model_fields)
+        message, hint = "unknown key", suggestion(str(where[-1]), _keys(where))
     elif error["type"] == "enum":
         hint = suggestion(str(error["input"]), str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
-    elif error["type"] == "missing" and where and where[-1] in ("match", "near_miss", "examples"):
+    elif error["type"] == "missing" and where[-1] in ("match", "near_miss", "examples"):
         hint = "a signature without examples of both kinds does not load; see docs/signatures.md"
-    return Problem(str(path), line, column, f"{name}: {error['msg']}", hint)
+    elif error["type"] == "missing" and where[-1] == "why":
+        hint = "a near miss says why it must not match"
+    elif error["type"] == "value_error":
+        message, _, hint = message.partition("; ")
+    elif error["type"] == "string_pattern_mismatch":
+        hint = _wanted(where, str(error["input"]))
+    return Problem(str(path), line, column, f"{name}: {message}" if name else message, hint or f"see {name or 'the fields'} in docs/signatures.md")
+
+
+def _wanted(where: Sequence[str | int], word: str) -> str:
+    if where[-1] == "type":
+        return suggestion(word, ("event_count", "value_count", "temporal", "temporal_ordered"))
+    return "lower-case words joined by '-'"
+
+
+def _keys(where: Sequence[str | int]) -> list[str]:
+    """Return the keys that are allowed where an unknown one stands."""
+    from triage.schemas import signature as schema
+
+    inner = {"explains": schema.EdgeModel, "condition": schema.ConditionModel}
+    model: Any = schema.SignatureFile
+    if where[0] == "examples":
+        model = schema.ExamplesModel if len(where) == 2 else schema.NearMissModel
+    elif len(where) > 1:
+        model = inner.get(str(where[0]), schema.TableRow)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _checks(path: Path, parsed: Any, marks: Marks) -> Iterable[Problem]:
@@ -194,11 +233,13 @@ def _table(path: Path) -> tuple[Mapping[str, Mapping[str, Any]], list[Problem]]:
 
     try:
         document, marks = read_yaml(path)
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as err:
+    except _UNREADABLE as err:
         return {}, [yaml_problem(path, err)]
+    if not isinstance(document, dict):
+        return {}, [Problem(str(path), 1, 1, "a code table is a mapping of codes to rows", "79: {title: ..., class: ...}")]
     rows: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
-    for code, row in (document or {}).items():
+    for code, row in document.items():
         try:
             parsed = TableRow.model_validate(row)
         except ValidationError as err:

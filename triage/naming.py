@@ -24,8 +24,11 @@ _NUMBERED_THING = re.compile(
     r"py|python|torch|tp|pp|dp|ep|n|o|s|r|rack|switch|mlx5|nvme|eth|ib|bond|ext|utf|k8s|sm|x86|tests?|gpt)[-_]?\d+$",
     re.I,
 )
+_NEVER_A_HOST = re.compile(
+    r"^(?:rank|local_?rank|step|epoch|iter|iteration|run|exp|trial|attempt|job|slurm|proc|pid|part|shard|ckpt|checkpoint)[-_]?\d+$", re.I
+)
 _PADDED = re.compile(r"^[A-Za-z]+[A-Za-z-]*0\d+$|^[a-z]+[-_]\d{2,}$|^gpu\d{2,}$|^n\d{3,}$")
-_RANK = re.compile(r"(?:^|[._-])(?:rank|global_rank)[._-]?(\d{1,6})(?=$|[._-])", re.I)
+_RANK = re.compile(r"(?:^|(?<!local)[._-])(?:rank|global_rank)[._-]?(\d{1,6})(?=$|[._-])", re.I)
 _RACK = re.compile(r"^(?:rack|cabinet)[._-]?([a-z]?\d+)$", re.I)
 _SLURM_JOB = re.compile(r"^(?:slurm-|job[._-]?)(\d{3,12})(?:[._]\d+)?(?:_\d+_log|_log)?$")
 _SUBMITIT = re.compile(r"^(\d{3,12})_\d+_log$")
@@ -80,6 +83,8 @@ def _host_word(part: str, *, whole: bool = False) -> str | None:
         short = cut if re.search(r"\d", cut) else short
         if re.search(r"\d{5,}$", short):
             continue  # a job number
+        if _NEVER_A_HOST.match(short):
+            continue
         if len(short) >= 3 and (_PADDED.match(short) or not _NUMBERED_THING.match(short)) and short.lower() not in _GENERIC:
             return short
     return None

@@ -10,9 +10,10 @@ from pathlib import Path
 from triage import __version__, attempts, calibration, conditions, correlators, diagnosis, events, registry, topology
 from triage.clock import Clock, FileSample
 from triage.correlators.base import Context, Correlation
+from triage.correlators.schedules import wants_text
 from triage.filescan import FileScan
 from triage.hypotheses import make_items
-from triage.ingest import Progress, find_inputs, scan_inputs
+from triage.ingest import Input, Progress, find_inputs, scan_inputs
 from triage.knowledge import Knowledge
 from triage.model import Event
 from triage.ranking import Incident, rank
@@ -22,6 +23,7 @@ from triage.vocabulary import Role
 
 ALIVE_POINTS = 3  # metric lines after an error that show the job went on
 RACK_FILE_BYTES = 4 << 20
+SCRIPT_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def postmortem(paths: Sequence[str], knowledge: Knowledge, options: Options, *, 
     scans = scan_inputs(inputs, knowledge.plan, workers=options.workers, progress=progress)
     where = topology.build(scans, _rack_texts(inputs, options))
     clock = make_clock(scans, where, options, now)
-    found = correlate(scans, where, clock, knowledge, options)
+    found = correlate(scans, where, clock, knowledge, options, texts=_texts(inputs, wants_text, SCRIPT_BYTES))
     return make_report(scans, where, clock, found, knowledge)
 
 
@@ -67,19 +69,35 @@ def make_clock(scans: Iterable[FileScan], where: topology.Topology, options: Opt
     return Clock.build(samples, year=options.year, tz=options.tz, now=now)
 
 
-def _rack_texts(inputs: Sequence[object], options: Options) -> Mapping[str, str]:
+def _rack_texts(inputs: Sequence[Input], options: Options) -> Mapping[str, str]:
+    if options.topology is not None:
+        return {str(options.topology): options.topology.read_text(errors="replace")}
+    return _texts(inputs, topology.is_rack_file, RACK_FILE_BYTES)
+
+
+def _texts(inputs: Sequence[Input], wanted: Callable[[str], bool], limit: int) -> dict[str, str]:
+    """Return the texts of small files by name; what cannot be read is left out (its coverage row says so)."""
     found: dict[str, str] = {}
     for item in inputs:
-        name, path = getattr(item, "name", ""), getattr(item, "path", None)
-        if path is not None and topology.is_rack_file(name) and path.stat().st_size < RACK_FILE_BYTES:
-            found[name] = path.read_text(errors="replace")
-    if options.topology is not None:
-        found = {str(options.topology): options.topology.read_text(errors="replace")}
+        if item.path is None or item.problem or item.size > limit or not wanted(item.name):
+            continue
+        try:
+            found[item.name] = item.path.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
     return found
 
 
-def correlate(scans: Sequence[FileScan], where: topology.Topology, clock: Clock, knowledge: Knowledge, options: Options) -> Findings:
-    """Events, correlators and ranking: a pure function of what was scanned."""
+def correlate(
+    scans: Sequence[FileScan],
+    where: topology.Topology,
+    clock: Clock,
+    knowledge: Knowledge,
+    options: Options,
+    *,
+    texts: Mapping[str, str] | None = None,
+) -> Findings:
+    """Events, correlators and ranking: a pure function of what was scanned (and of the scripts in ``texts``)."""
     found = events.build(scans, where, clock)
     _learn(found, where)
     found = [replace(e, place=where.place(e.place)) for e in found]
@@ -91,11 +109,12 @@ def correlate(scans: Sequence[FileScan], where: topology.Topology, clock: Clock,
     progress = {scan.path: [line for line, _ in scan.metrics] for scan in scans if scan.metrics}
     starts = attempts.find(found, progress)
     found = attempts.number_events(found, starts)
-    context = Context(found, where, scans, _window(found), lambda scan, line: _line_time(clock, where, scan, line))
+    context = Context(found, where, scans, _window(found), lambda scan, line: _line_time(clock, where, scan, line), texts or {})
     correlation = _run_correlators(context)
     found = attempts.number_events([*found, *correlation.events], starts)
     items = make_items(found, _alive(progress, starts))
-    incidents = rank(items, knowledge.edges, knowledge.priors, where.job_hosts, _keeper(found, starts, options))
+    links = frozenset((link.cause, link.effect) for link in correlation.links)
+    incidents = rank(items, knowledge.edges, knowledge.priors, where.job_hosts, _keeper(found, starts, options), links)
     return Findings(found, incidents, correlation, starts, where, list(correlation.warnings))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -57,12 +57,13 @@ def rank(
     priors: Mapping[str, float],
     job_hosts: Mapping[str, set[str]],
     keep: Callable[[Sequence[Event]], bool] = lambda _events: True,
+    linked: Collection[tuple[str, str]] = (),
 ) -> list[Incident]:
     """Return the incidents, best first by (level, confidence, start); "unknown" stands behind every named cause.
 
     ``edges`` by cause class, ``priors`` as chances by class. ``keep`` may refuse an incident (e.g. one of an earlier attempt).
     """
-    gate = Gate(job_hosts)
+    gate = Gate(job_hosts, linked)
     network = connect(items, open_hypotheses(items, priors, gate), paths(edges), gate)
     roots = accept(network)
     owned = share(network, roots)
@@ -183,8 +184,9 @@ def cite(incident: Incident) -> tuple[tuple[Cited, ...], tuple[tuple[str, tuple[
         if shown[event.signature] < SAME_SIGNATURE:
             shown[event.signature] += 1
             add(event, 0, OWN_LINES)
-    for event in incident.own:
-        add(event, 1, OWN_LINES)
+    for position in (1, 2):
+        for event in incident.own:
+            add(event, position, OWN_LINES)
     for events in incident.symptoms.values():
         add(events[0], 0, MAX_EVIDENCE)
     symptoms = tuple((name, tuple(Cited(e, e.lines[0]) for e in events[:4])) for name, events in sorted(incident.symptoms.items()))

@@ -10,7 +10,7 @@ import lzma
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Final
 
 BLOCK_BYTES = 4 << 20
 OVERLAP_BYTES = 4096
@@ -18,7 +18,7 @@ HEAD_BYTES = 64 << 10
 MAX_EXPANSION = 200 << 30  # bytes out of one compressed file
 MAX_RATIO = 10_000
 
-_MAGIC = {
+_MAGIC: Final = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",

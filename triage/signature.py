@@ -10,6 +10,7 @@ from typing import Any
 import regex
 
 from triage.model import Scalar
+from triage.patterns import scan_form
 from triage.vocabulary import Level, Noise, Origin, Role, Scope, Status, Strength
 
 STRICT_ORIGINS = frozenset({Origin.KERNEL.value, Origin.CRON.value})
@@ -133,6 +134,14 @@ class Signature:
     def compiled(self) -> tuple[regex.Pattern[str], ...]:
         """The full patterns, compiled on first use: text patterns with ASCII classes, as the scanner sees bytes."""
         return tuple(regex.compile(pattern, regex.ASCII) for pattern in self.patterns)
+
+    @cached_property
+    def _loose(self) -> tuple[regex.Pattern[str], ...]:
+        return tuple(regex.compile(scan_form(pattern), regex.ASCII) for pattern in self.patterns)
+
+    def may_match(self, line: str) -> bool:
+        """Say whether a line, prefixes and all, can satisfy a pattern: what :meth:`compiled` finds, this finds."""
+        return any(pattern.search(line) for pattern in self._loose)
 
     @cached_property
     def compiled_not(self) -> tuple[regex.Pattern[str], ...]:

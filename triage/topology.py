@@ -17,6 +17,7 @@ from triage.naming import PathFacts, path_facts
 from triage.vocabulary import Origin
 
 MAX_HOSTLIST = 100_000
+MAX_HOSTLIST_CHARS = 1 << 20
 _HOST_LEVEL = frozenset({Origin.KERNEL, Origin.SYSLOG, Origin.CRON, Origin.CRONTAB, Origin.DUMP})
 
 
@@ -83,7 +84,10 @@ class Topology:
         """Return the host behind an address or name with port (``10.1.0.27<41234>``), else the bare address."""
         if not address:
             return None
-        bare = re.split(r"[<\[(]|:\d+$", address.strip("[]()"))[0].strip()
+        bracketed = re.match(r"\[([0-9a-fA-F:.%]+)\]", address)
+        bare = bracketed[1] if bracketed else re.split(r"[<\[(]", address.strip("[]()"))[0].strip()
+        if bare.count(":") == 1:
+            bare = bare.partition(":")[0]
         return self.addresses.get(bare) or (short(bare) if bare else None)
 
 
@@ -164,14 +168,27 @@ def _guessed(path: str, facts: PathFacts, machine_folders: set[str]) -> str | No
 
 
 def expand(hostlist: str) -> list[str]:
-    """Expand a Slurm hostlist (capped); an unreadable one gives an empty list."""
+    """Expand a Slurm hostlist; an unreadable one, or one of too many hosts, gives an empty list."""
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
-    try:
-        nodes = NodeSet(hostlist, resolver=None)
-        return list(nodes) if len(nodes) <= MAX_HOSTLIST else []
-    except NodeSetException:
+    if len(hostlist) > MAX_HOSTLIST_CHARS or _hosts_at_most(hostlist) > MAX_HOSTLIST:
         return []
+    try:
+        return list(NodeSet(hostlist, resolver=None))
+    except (NodeSetException, ValueError):
+        return []
+
+
+def _hosts_at_most(hostlist: str) -> int:
+    """Count what a hostlist stands for without making it: a hostile line may name a billion hosts."""
+    total = 0
+    for item in re.split(r",(?![^\[]*\])", hostlist):
+        hosts = 1
+        for body in re.findall(r"\[([^\]]*)\]", item):
+            spans = [re.fullmatch(r"(\d{1,12})(?:-(\d{1,12}))?(?:/\d+)?", part.strip()) for part in body.split(",")]
+            hosts *= sum(abs(int(s[2] or s[1]) - int(s[1])) + 1 if s else MAX_HOSTLIST + 1 for s in spans)
+        total += hosts
+    return total
 
 
 def read_racks(text: str) -> dict[str, str]:
@@ -210,7 +227,8 @@ def _mapping(text: str) -> dict[str, str]:
     for rack, hosts in document.items():
         names = hosts if isinstance(hosts, list) else [hosts] if isinstance(hosts, str) else []
         for name in names:
-            racks.update({short(host): str(rack) for host in expand(str(name))})
+            if isinstance(name, (str, int)) and isinstance(rack, (str, int)):
+                racks.update({short(host): str(rack) for host in expand(str(name))})
     return racks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 from collections.abc import Iterator
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -13,16 +14,16 @@ from triage.outputs.base import Style
 from triage.outputs.safe import mask, visible
 from triage.report import Cited, Diagnosis, Report, iso
 
-_LEVEL_STYLE = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "informational": "dim"}
-_RISK_STYLE = {"safe": "green", "disruptive": "yellow", "destructive": "bold red"}
-_RESTART = {
+_LEVEL_STYLE: Final = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "cyan", "informational": "dim"}
+_RISK_STYLE: Final = {"safe": "green", "disruptive": "yellow", "destructive": "bold red"}
+_RESTART: Final = {
     "now": "RESTART NOW",
     "after-fix": "FIX FIRST, THEN RESTART",
     "do-not": "DO NOT RESTART",
     "unclear": "NO CLEAR DECISION",
 }
 _CITED_LINES = 6
-_STEPS = {"confirm": 3, "mitigate": 4, "fix": 4, "prevent": 3}
+_STEPS: Final = {"confirm": 3, "mitigate": 4, "fix": 4, "prevent": 3}
 
 
 def render(report: Report, style: Style) -> str:
@@ -54,12 +55,12 @@ class _Writer:
             self._console.print()
             return
         width = self._console.width - indent
-        for row in Text(visible(text), style=style).wrap(self._console, max(20, width)):
+        for row in Text(visible(mask(text)), style=style).wrap(self._console, max(20, width)):
             self._console.print(Text(" " * indent) + row, soft_wrap=True)
 
     def command(self, command: str, indent: int) -> None:
         """Print a command on one line, never wrapped, so that it can be copied."""
-        self._console.print(Text(" " * indent + "$ " + visible(command), style="bold"), soft_wrap=True)
+        self._console.print(Text(" " * indent + "$ " + visible(mask(command)), style="bold"), soft_wrap=True)
 
     def report(self, report: Report) -> None:
         self.head(report)
@@ -89,7 +90,7 @@ class _Writer:
         self.line()
         head = f"{position}. {diagnosis.title} \u2014 {diagnosis.level.value}, {diagnosis.confidence:.0%}"
         self.line(head, _LEVEL_STYLE[diagnosis.level.value])
-        self.line(mask(diagnosis.summary), indent=3)
+        self.line(diagnosis.summary, indent=3)
         self.line("Evidence", "bold", 3)
         for cited in diagnosis.evidence[:_CITED_LINES]:
             self.evidence(cited)
@@ -97,7 +98,7 @@ class _Writer:
             where = f"{cited_lines[0].line.path}:{cited_lines[0].line.line}" if cited_lines else ""
             self.line(f"explains {name}: {cited_lines[0].event.title if cited_lines else ''} ({where})", "dim", 3)
         for alternative in diagnosis.alternatives[:3]:
-            self.line(f"or {alternative.class_} ({alternative.confidence:.0%}): {mask(alternative.why_not)}", "dim", 3)
+            self.line(f"or {alternative.class_} ({alternative.confidence:.0%}): {alternative.why_not}", "dim", 3)
         if self._style.why:
             self.why(diagnosis)
         self.steps(diagnosis)
@@ -118,7 +119,7 @@ class _Writer:
     def why(self, diagnosis: Diagnosis) -> None:
         self.line("Why (natural logarithms; positive speaks for it)", "bold", 3)
         for reason in diagnosis.reasons:
-            self.line(f"{reason.weight:+7.2f}  {mask(reason.text)}", indent=3)
+            self.line(f"{reason.weight:+7.2f}  {reason.text}", indent=3)
 
     def steps(self, diagnosis: Diagnosis) -> None:
         for kind, limit in _STEPS.items():
@@ -128,16 +129,16 @@ class _Writer:
             self.line(kind.capitalize(), "bold", 3)
             for step in steps[:limit]:
                 mark = "" if step.risk.value == "safe" else f"[{step.risk.value}] "
-                self.line(f"- {mark}{mask(step.text)}", _RISK_STYLE[step.risk.value] if mark else "", 3)
+                self.line(f"- {mark}{step.text}", _RISK_STYLE[step.risk.value] if mark else "", 3)
                 if step.command:
-                    self.command(mask(step.command), 6)
+                    self.command(step.command, 6)
             if len(steps) > limit:
                 self.line(f"  ... {len(steps) - limit} more: triage playbooks show {diagnosis.class_}", "dim", 3)
 
     def foot(self, report: Report) -> None:
         self.line()
         for warning in report.warnings[:12]:
-            self.line(f"! {mask(warning)}", "yellow")
+            self.line(f"! {warning}", "yellow")
         for unknown in report.unexplained[:5]:
             self.line(f"? {unknown.path}:{unknown.line} x{unknown.count} {mask(unknown.text)[:200]}", "dim")
         skipped = [c for c in report.coverage if c.skipped]
