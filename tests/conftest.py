@@ -17,6 +17,11 @@ NOW = datetime(2026, 3, 2, tzinfo=timezone.utc)
 Diagnose = Callable[..., Report]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the switch that rewrites golden files."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files of samples/")
+
+
 @pytest.fixture(scope="session")
 def knowledge() -> Knowledge:
     """Return all signatures, playbooks and the compiled plan."""

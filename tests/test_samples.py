@@ -31,18 +31,7 @@ NOW = datetime(2031, 1, 1, tzinfo=timezone.utc)
 WIDTH = 80
 MAX_FILES, MAX_BYTES = 20, 60_000
 # (sample, what is expected of it): why the product does not give it yet
-OPEN_DEFECTS = {
-    ("gradient-explosion", "hosts"): "naming: a host is read out of '<job>-rank0.log'",
-    ("gradient-explosion", "incidents"): "events: the exception line opens a rank-crash beside the cause it names",
-    ("host-oom", "rank"): "diagnosis: a rank that lost its peer counts as crashed; a task of torchrun counts as a rank",
-    ("host-oom", "text"): "outputs/text: the cause wraps, so the culprit is not the third line",
-    ("ib-link", "cites"): "topology: the GPU of a rank is taken for the failed device, one port is several incidents",
-    ("ib-link", "exclude_hosts"): "hypotheses: both ends of a failed transfer are drained",
-    ("ib-link", "incidents"): "topology, hypotheses: GPU of the rank and both ends of a transfer open incidents",
-    ("ib-link", "text"): "outputs/text: the cause wraps, so the culprit is not the third line",
-    ("nccl-timeout-xid79", "incidents"): "playbooks: the slot's link-down beside Xid 79 is an incident of its own",
-    ("nccl-timeout-xid79", "rank"): "events, topology: task 1 is taken for rank 1; device and rank are not joined",
-}
+OPEN_DEFECTS: dict[tuple[str, str], str] = {}
 
 Run = Callable[[Path, "int | None"], Report]
 ReportOf = Callable[[str], Report]

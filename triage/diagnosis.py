@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from triage import playbooks as pb
+from triage.causes import CONSEQUENCES
 from triage.correlators.base import Suspect
 from triage.model import Event, Place
 from triage.ranking import Incident, Rival, cite
@@ -80,13 +81,17 @@ def _culprit(incident: Incident, around: Surroundings) -> Place:
     place = Place()
     for event in sorted(roots, key=_earliest):
         place = _join(place, event.place)
+    if place.host is None and place.rank is None:
+        placed = [e for e in incident.events if e.place.host or e.place.rank is not None]
+        place = _join(place, min(placed, key=_earliest).place) if placed else place
     place = _failing_device(incident, place)
     hosts = {e.place.host for e in roots} - {None}
     ranks = {e.place.rank for e in roots} - {None}
     named = roots and roots[0].role is Role.ROOT and (place.pci or place.device or len(hosts) == 1 or len(ranks) == 1)
     if not named:
         place = _suspected(incident, place, around)
-    return around.topology.place(_with_rank(incident, place))
+    place = around.topology.place(_with_rank(incident, place))
+    return around.topology.gpu_of(place) if incident.class_.startswith("gpu-") else place
 
 
 def _earliest(event: Event) -> tuple[object, ...]:
@@ -116,12 +121,23 @@ def _failing_device(incident: Incident, place: Place) -> Place:
 
 
 def _with_rank(incident: Incident, place: Place) -> Place:
-    """A fault of a host took a rank down: name it if its crash is among the symptoms and no other rank's is."""
+    """A fault of a host took a rank down: name it if its own symptoms, else its crash, name just one rank there."""
     if place.rank is not None:
         return place
-    crashed = [e for e in incident.symptoms.get("rank-crash", ()) if e.place.rank is not None and (place.host is None or e.place.host in (None, place.host))]
-    ranks = {e.place.rank for e in crashed if e.fields.get("exitcode") not in (-6, -15)}
-    return replace(place, rank=ranks.pop()) if len(ranks) == 1 else place
+    near = [e for e in incident.events if e.place.rank is not None and (place.host is None or e.place.host in (None, place.host))]
+    local = {e.place.rank for e in near if e.class_ not in CONSEQUENCES and e.class_ != "nccl-timeout"}
+    crashed = {e.place.rank for e in near if e.class_ == "rank-crash" and _died_itself(e, place)}
+    for ranks in (local, crashed):
+        if len(ranks) == 1:
+            return replace(place, rank=ranks.pop())
+    return place
+
+
+def _died_itself(event: Event, place: Place) -> bool:
+    """Say whether a crash line is about the process on this host, not about a lost peer or the watchdog's abort."""
+    if event.fields.get("exitcode") in (-6, -15) or event.fields.get("peer") is not None or event.signature.startswith("nccl-"):
+        return False
+    return event.place.host == place.host or place.host is None
 
 
 def _join(first: Place, second: Place) -> Place:

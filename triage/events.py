@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from triage.causes import LEAK, STRENGTH
 from triage.filescan import FileScan, Hit, Tally
 from triage.model import Event, Evidence, Place, Scalar, When
 from triage.sources.base import Parsed
@@ -17,6 +18,7 @@ from triage.vocabulary import Origin, Role, TimeBasis
 REPEAT_GAP = timedelta(minutes=10)
 KEEP_LINES = 6
 MAX_EVENTS_PER_KEY = 500
+CLEARLY = 5.0  # how much more telling a root must be to silence another root on its line
 _UNKNOWN_WORDS = frozenset({"<unknown>", "unknown", "n/a", "none", "-", "", "'<unknown>'", "<n/a>"})
 
 
@@ -52,15 +54,26 @@ def build(scans: Sequence[FileScan], topology: Topology, clock: Dater) -> list[E
 
 
 def _one_voice_per_line(events: Sequence[Event]) -> list[Event]:
-    """A line that names a cause is no second voice for a symptom of another class."""
-    rooted = {(line.path, line.line): event.class_ for event in events if event.role is Role.ROOT for line in event.lines}
+    """Of several meanings of one line only the most telling counts: a root before symptoms, a sure word before a vague one."""
+    best: dict[tuple[str, int], Event] = {}
+    for event in events:
+        if event.role is Role.ROOT:
+            for line in event.lines:
+                key = (line.path, line.line)
+                if key not in best or _telling(event) > _telling(best[key]):
+                    best[key] = event
     out = []
     for event in events:
-        said = rooted.get((event.lines[0].path, event.lines[0].line))
-        if event.role is Role.SYMPTOM and said is not None and said != event.class_:
-            event = replace(event, role=Role.CONTEXT, why=f"the same line speaks for {said}")
+        said = best.get((event.lines[0].path, event.lines[0].line))
+        if said is not None and said.class_ != event.class_ and event.role in (Role.ROOT, Role.SYMPTOM):
+            if event.role is Role.SYMPTOM or _telling(said) > CLEARLY * _telling(event):
+                event = replace(event, role=Role.CONTEXT, why=f"the same line speaks for {said.class_}")
         out.append(event)
     return out
+
+
+def _telling(event: Event) -> float:
+    return STRENGTH[event.strength] / LEAK[event.noise]
 
 
 def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
@@ -78,8 +91,13 @@ def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
 def _learn_processes(scans: Iterable[FileScan], topology: Topology) -> None:
     """Join (host, pid) to the global rank from lines that name both (NCCL init, torchrun summaries, tagged lines)."""
     for scan in scans:
+        job = topology.files[scan.path].job
+        if any(parsed.local_rank is not None for _, parsed in scan.samples):
+            topology.local_ranks.add(job)
         for tally in scan.tallies.values():
             for hit in tally.hits():
+                if hit.fields.get("local_rank") is not None:
+                    topology.local_ranks.add(job)
                 rank = _number(hit.fields.get("rank"))
                 rank = rank if rank is not None else hit.parsed.rank
                 pid = _number(hit.fields.get("pid")) if hit.parsed.pid is None else hit.parsed.pid
@@ -111,7 +129,7 @@ def place_of(hit: Hit, path: str, topology: Topology) -> Place:
         pid = parsed.pid if parsed.pid is not None else _number(fields.get("pid"))
         rank = topology.rank_of_process(short(host) if host else None, pid, parsed.gpu) if pid is not None else None
         rank = rank if rank is not None else _weak_rank(fields, parsed, topology, facts.job)
-    kind, device = _device(fields)
+    kind, device = _device(hit)
     place = Place(
         job=text_of(fields.get("job")) if facts.job is None else facts.job,
         host=short(host) if host else None,
@@ -131,20 +149,28 @@ def place_of(hit: Hit, path: str, topology: Topology) -> Place:
 def _weak_rank(fields: Mapping[str, Scalar], parsed: Parsed, topology: Topology, job: str | None) -> int | None:
     """Ranks that are global only under conditions: Slurm task ids, process-group ranks, local ranks of a one-host job."""
     local = _number(fields.get("local_rank")) if fields.get("local_rank") is not None else parsed.local_rank
-    for value in (parsed.task, _number(fields.get("task")), _number(fields.get("pg_rank"))):
+    tasks = () if job in topology.local_ranks else (parsed.task, _number(fields.get("task")))  # a task may be a torchrun agent
+    for value in (*tasks, _number(fields.get("pg_rank"))):
         if value is not None:
             return value
     return local if topology.one_host(job) else None
 
 
-def _device(fields: Mapping[str, Scalar]) -> tuple[str | None, str | None]:
-    for kind, names in (("nic", ("nic",)), ("nvme", ("nvme",)), ("dimm", ("dimm",)), ("switch", ("switch",))):
-        for name in names:
-            if (value := text_of(fields.get(name))) is not None:
-                return kind, value
-    if fields.get("pci") is not None or fields.get("gpu") is not None or fields.get("uuid") is not None:
-        return "gpu", text_of(fields.get("device"))
-    return None, text_of(fields.get("device"))
+def _device(hit: Hit) -> tuple[str | None, str | None]:
+    """Return (kind, name) of the device a line is about; a bare PCI address is told by class or driver word."""
+    fields = hit.fields
+    for kind in ("nic", "nvme", "dimm", "switch"):
+        if (value := text_of(fields.get(kind))) is not None:
+            return kind, value
+    if fields.get("pci") is None and fields.get("gpu") is None and fields.get("uuid") is None:
+        return None, text_of(fields.get("device"))
+    return _kind_of_class(hit.signature.class_, hit.text), text_of(fields.get("device"))
+
+
+def _kind_of_class(class_: str, text: str) -> str:
+    if class_.startswith(("ib-", "network-")) or "mlx5" in text or "bnxt" in text:
+        return "nic"
+    return "nvme" if class_ == "nvme-failure" or "nvme" in text else "gpu"
 
 
 def _key(dated: _Dated) -> tuple[object, ...]:

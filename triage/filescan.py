@@ -206,6 +206,8 @@ class _State:
             self.out.benign += len(wanted)
             return
         parsed = data.parsed_line(number)
+        if parsed.body.startswith("    ") and number and data.parsed_line(number - 1).body.lstrip().startswith('File "'):
+            return  # a line of source code that a traceback shows
         near = data.stamped_above(number) or self.near
         self.near = near
         hits = [hit for kind, index in wanted if kind == SIGNATURE and (hit := self._confirm(index, line, parsed, data, number, near))]

@@ -125,7 +125,8 @@ class Gate:
         if opener is None or opener is item or (edge is not None and self._is_linked(opener, item)):
             return 1.0
         scope = item.events[0].scope if edge is None else edge.scope
-        if not any(self._near(opener.events[0].place, event.place, scope) for event in item.events[:20]):
+        cause = opener.events[0]
+        if not any(self._near(cause.place, e.place, scope) or (edge is None and _names(e, cause)) for e in item.events[:20]):
             return 0.0
         window = (-OWN_WINDOW_S, OWN_WINDOW_S) if edge is None else edge.lag_s
         if not _in_time(opener, item, window):
@@ -153,6 +154,12 @@ class Gate:
         """Say whether a host can belong to the other's job, as far as anything is known of the job's hosts."""
         known = self._job_hosts.get(other.job) if other.job else None
         return not known or one.host is None or one.host in known or one.job == other.job
+
+
+def _names(event: Event, cause: Event) -> bool:
+    """Say whether one of the two names the other's host as its peer: both ends of one transfer."""
+    hosts = (cause.place.host, event.place.host)
+    return None not in hosts and (event.fields.get("peer_host") == hosts[0] or cause.fields.get("peer_host") == hosts[1])
 
 
 def _differ(a: object, b: object) -> bool:

@@ -142,7 +142,9 @@ def _signature(path: Path, document: Any, marks: Marks) -> tuple[Signature | Non
         return None, [_validation_problem(path, error, marks) for error in err.errors()]
     problems = list(_checks(path, parsed, marks))
     table: Mapping[str, Mapping[str, Any]] = {}
-    if parsed.table:
+    if parsed.table and not (path.parent / parsed.table).is_file():
+        problems.append(Problem(str(path), *at(marks, ("table",)), f"no code table {parsed.table!r}", "it stands beside the signature file"))
+    elif parsed.table:
         table, wrong = _table(path.parent / parsed.table)
         problems.extend(wrong)
     if problems:
@@ -164,8 +166,9 @@ def _validation_problem(path: Path, error: Any, marks: Marks) -> Problem:
         hint = "a near miss says why it must not match"
     elif error["type"] == "value_error":
         message, _, hint = message.partition("; ")
+        hint = hint or ("write 90s, 10m, 2h or 7d" if "time span" in message else "")
     elif error["type"] == "string_pattern_mismatch":
-        hint = _wanted(where, str(error["input"]))
+        message, hint = f"{error['input']!r} is no word for this", _wanted(where, str(error["input"]))
     return Problem(str(path), line, column, f"{name}: {message}" if name else message, hint or f"see {name or 'the fields'} in docs/signatures.md")
 
 

@@ -80,7 +80,9 @@ def _host_word(part: str, *, whole: bool = False) -> str | None:
     for word in words:
         short = re.sub(r"^(?:dmesg|syslog|trace|messages|kern|nccl|smi|ibstat)-", "", word, flags=re.I)
         cut = re.sub(r"-(?:gpu\d|rank\d+)$", "", short, flags=re.I)
-        short = cut if re.search(r"\d", cut) else short
+        if not re.search(r"\d", cut):
+            continue  # the only number is a rank's
+        short = cut
         if re.search(r"\d{5,}$", short):
             continue  # a job number
         if _NEVER_A_HOST.match(short):

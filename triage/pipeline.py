@@ -100,7 +100,7 @@ def correlate(
     """Events, correlators and ranking: a pure function of what was scanned (and of the scripts in ``texts``)."""
     found = events.build(scans, where, clock)
     _learn(found, where)
-    found = [replace(e, place=where.place(e.place)) for e in found]
+    found = [_placed(e, where) for e in found]
     recoveries = {s.id: (s.recovered_by, s.recovery_s) for s in knowledge.signatures if s.recovered_by}
     found = events.drop_recovered(found, recoveries)
     found += series_events(scans, where, clock)
@@ -127,10 +127,15 @@ def _learn(found: Sequence[Event], where: topology.Topology) -> None:
             where.job_hosts[job].add(place.host)
         if place.rank is not None and place.host and event.fields.get("rank") is not None:
             where.rank_host.setdefault((job, place.rank), place.host)
-            if place.pci:
-                where.rank_device.setdefault((job, place.rank), place.pci)
         if (address := event.fields.get("address")) and place.host:
             where.addresses.setdefault(str(address), place.host)
+
+
+def _placed(event: Event, where: topology.Topology) -> Event:
+    """Complete an event's place by what was learnt, and resolve the peer it names to a host."""
+    peer = where.named(str(event.fields["peer"])) if event.fields.get("peer") else None
+    fields = {**event.fields, "peer_host": peer} if peer in where.hosts else event.fields
+    return replace(event, place=where.place(event.place), fields=fields)
 
 
 def select(found: Sequence[Event], options: Options) -> list[Event]:

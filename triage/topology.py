@@ -51,6 +51,7 @@ class Topology:
     addresses: dict[str, str] = field(default_factory=dict)
     world: dict[str | None, int] = field(default_factory=dict)
     nodes: dict[str | None, int] = field(default_factory=dict)
+    local_ranks: set[str | None] = field(default_factory=set)
     begun: dict[str | None, set[int]] = field(default_factory=lambda: defaultdict(set))
     ready: dict[str | None, set[int]] = field(default_factory=lambda: defaultdict(set))
 
@@ -74,11 +75,19 @@ class Topology:
         host = place.host
         if host is None and place.rank is not None:
             host = self.rank_host.get((place.job, place.rank)) or self.rank_host.get((None, place.rank))
-        pci = place.pci
-        if pci is None and place.rank is not None and place.kind is None:
-            pci = self.rank_device.get((place.job, place.rank))
         rack = place.rack or (self.racks.get(host) if host else None)
-        return place if (host, rack, pci) == (place.host, place.rack, place.pci) else replace(place, host=host, rack=rack, pci=pci)
+        return place if (host, rack) == (place.host, place.rack) else replace(place, host=host, rack=rack)
+
+    def gpu_of(self, place: Place) -> Place:
+        """Join a rank to its GPU and a GPU to its rank, as far as the start-up lines tell."""
+        if place.pci is None and place.rank is not None:
+            pci = self.rank_device.get((place.job, place.rank)) or self.rank_device.get((None, place.rank))
+            return replace(place, pci=pci, kind="gpu") if pci else place
+        if place.rank is None and place.pci is not None and place.host is not None:
+            for (job, rank), pci in self.rank_device.items():
+                if pci == place.pci and self.rank_host.get((job, rank)) == place.host and place.job in (None, job):
+                    return replace(place, rank=rank)
+        return place
 
     def named(self, address: str | None) -> str | None:
         """Return the host behind an address or name with port (``10.1.0.27<41234>``), else the bare address."""

@@ -14,7 +14,7 @@ _SECRET: Final = re.compile(
     rf"|(?<=-)-[\w-]{{0,40}}{_WORD}\s+[\"']?|\bbearer\s+(?=[^\s]{{16}}))"
     r"(?P<value>[^\s\"',;&]{6,})"
     r"|(?P<url>\b[a-z][a-z0-9+.-]{1,15}://[^\s:/@]{0,64}:)[^\s@/]{1,128}(?=@)"
-    r"|\b(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abps]-|hf_|sk-|AKIA|ASIA|AIza|eyJ)(?=[A-Za-z_.\-]*[0-9])[A-Za-z0-9_.\-]{16,})",
+    r"|\b(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abps]-|hf_|sk-(?:proj-|ant-)?(?=\w{16})|AKIA|ASIA|AIza|eyJ)(?=[A-Za-z_.\-]*[0-9])[A-Za-z0-9_.\-]{16,})",
     re.I,
 )
 

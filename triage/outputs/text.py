@@ -58,6 +58,12 @@ class _Writer:
         for row in Text(visible(mask(text)), style=style).wrap(self._console, max(20, width)):
             self._console.print(Text(" " * indent) + row, soft_wrap=True)
 
+    def one_line(self, head: str, text: str, tail: str) -> None:
+        """Print one line that never wraps: the text in the middle gives way."""
+        room = max(8, self._console.width - len(head) - len(tail))
+        text = visible(text)
+        self._console.print(Text(head + (text if len(text) <= room else text[: room - 1] + "\u2026") + tail), soft_wrap=True)
+
     def command(self, command: str, indent: int) -> None:
         """Print a command on one line, never wrapped, so that it can be copied."""
         self._console.print(Text(" " * indent + "$ " + visible(mask(command)), style="bold"), soft_wrap=True)
@@ -83,12 +89,13 @@ class _Writer:
         extra = f"; without {', '.join(decision.exclude_hosts)}" if decision.exclude_hosts else ""
         self.line(f"Decision {_RESTART[decision.restart.value]}{extra}", "bold")
         more = f" (+{len(report.diagnoses) - 1} more)" if len(report.diagnoses) > 1 else ""
-        self.line(f"Cause    {first.title} [{first.class_}{f'/{first.variant}' if first.variant else ''}], {first.confidence:.0%} sure{more}")
-        self.line(f"Culprit  {culprit(first)}")
+        tail = f" [{first.class_}{f'/{first.variant}' if first.variant else ''}], {sure(first.confidence)} sure{more}"
+        self.one_line("Cause    ", first.title, tail)
+        self.one_line("Culprit  ", culprit(first), "")
 
     def diagnosis(self, position: int, diagnosis: Diagnosis) -> None:
         self.line()
-        head = f"{position}. {diagnosis.title} \u2014 {diagnosis.level.value}, {diagnosis.confidence:.0%}"
+        head = f"{position}. {diagnosis.title} \u2014 {diagnosis.level.value}, {sure(diagnosis.confidence)}"
         self.line(head, _LEVEL_STYLE[diagnosis.level.value])
         self.line(diagnosis.summary, indent=3)
         self.line("Evidence", "bold", 3)
@@ -98,7 +105,7 @@ class _Writer:
             where = f"{cited_lines[0].line.path}:{cited_lines[0].line.line}" if cited_lines else ""
             self.line(f"explains {name}: {cited_lines[0].event.title if cited_lines else ''} ({where})", "dim", 3)
         for alternative in diagnosis.alternatives[:3]:
-            self.line(f"or {alternative.class_} ({alternative.confidence:.0%}): {alternative.why_not}", "dim", 3)
+            self.line(f"or {alternative.class_} ({sure(alternative.confidence)}): {alternative.why_not}", "dim", 3)
         if self._style.why:
             self.why(diagnosis)
         self.steps(diagnosis)
@@ -147,6 +154,11 @@ class _Writer:
         self.line(f"Read {len(report.coverage) - len(skipped)} of {len(report.coverage)} files, {lines:,} lines ({undated:,} without a time).", "dim")
         for row in skipped[:10]:
             self.line(f"  skipped {row.path}: {row.skipped}", "dim")
+
+
+def sure(confidence: float) -> str:
+    """Return a percentage that never claims certainty."""
+    return f"{min(0.99, max(0.01, confidence)):.0%}"
 
 
 def culprit(diagnosis: Diagnosis) -> str:

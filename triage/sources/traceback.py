@@ -69,7 +69,7 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             "distributed",
             r"^(?:\S*\.)?(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error): |NCCL|c10d|[Gg]loo|ProcessGroup|"
             r"store based barrier|client socket has (?:timed out|failed)|server socket has failed|: Socket Timeout|"
-            r"monitoredBarrier|Connection closed by peer|mismatch between collectives|wait timeout after \d+ms|"
+            r"monitoredBarrier|: Address already in use|nccl\w{3,40} failed|Horovod has been shut down|Connection closed by peer|mismatch between collectives|wait timeout after \d+ms|"
             r"clients joined|: (?:Connection reset by peer|Broken pipe)$|[Ff]ailed to recv, got 0",
         ),
         (
