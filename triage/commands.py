@@ -34,7 +34,7 @@ def options_of(
     """Read the options of a postmortem. Raises :class:`UsageError` for times, spans and zones that cannot be read."""
     from datetime import timedelta
 
-    from triage.schemas.signature import seconds
+    from triage.spans import seconds
 
     host, job, attempt, topology, year, tz, workers = rest
     zone = _zone(str(tz)) if tz else timezone.utc
@@ -168,10 +168,11 @@ def show_signature(name: str, dirs: Sequence[Path]) -> str:
 
 
 def _chosen(paths: Sequence[Path]) -> tuple[Sequence[Signature], list[Problem]]:
-    ours = load_files(catalog.signature_files([catalog.data_dir("signatures")]))
     if not paths:
+        ours = load_files(catalog.signature_files([catalog.data_dir("signatures")]))
         return ours.signatures, list(ours.problems)
-    theirs = load_files(catalog.signature_files(paths), known={s.id: s for s in ours.signatures})
+    known = {s.id: s for s in knowledge.load_signatures((), knowledge.cache_dir())[0]}
+    theirs = load_files(catalog.signature_files(paths), known=known)
     return theirs.signatures, list(theirs.problems)
 
 

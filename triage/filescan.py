@@ -195,13 +195,12 @@ class _State:
         if not targets:
             return
         wanted = sorted(targets)
-        if all(kind == SIGNATURE and self.confirmed[index] >= CONFIRM_LIMIT for kind, index in wanted):
-            text = _window(data.scanned, start, stop, targets[wanted[0]])
-            for _, index in wanted:
-                self._count_only(index, text)
-            return
         line = strip_ansi(_window(data.scanned, start, stop, targets[wanted[0]]))
         wanted = [w for w in wanted if w[0] != SIGNATURE or self.plan.signatures[w[1]].may_match(line)]
+        if all(kind == SIGNATURE and self.accepted[index] >= CONFIRM_LIMIT for kind, index in wanted):
+            for _, index in wanted:
+                self._count_only(index, line)
+            return
         if all(kind == SIGNATURE and index in self.plan.benign for kind, index in wanted):
             self.out.benign += len(wanted)
             return
@@ -234,7 +233,7 @@ class _State:
         self, index: int, line: str, parsed: Parsed, data: Block, number: int, near: tuple[int, Parsed] | None
     ) -> Hit | None:
         signature = self.plan.signatures[index]
-        if self.confirmed[index] >= CONFIRM_LIMIT:
+        if self.accepted[index] >= CONFIRM_LIMIT:  # refusals do not count: near misses must not hide the hit after them
             self._count_only(index, line)
             return None
         self.confirmed[index] += 1

@@ -102,11 +102,11 @@ def _disabled(folder: Path, problems: list[Problem]) -> list[str]:
 
 def load(extra: Sequence[Path] = (), *, cache: Path | None = None) -> Knowledge:
     """Load everything. Never raises for an author's mistake."""
-    from triage import metrics, playbooks
+    from triage import metrics, playcache
 
     signatures, problems = load_signatures(extra, cache)
     lines, rows = find_sources()
-    books = playbooks.load_playbooks(data_dir("playbooks"))
+    books = playcache.load(data_dir("playbooks"), cache)
     plan = make_plan(signatures, lines, rows, metrics.TRIGGERS, cache)
     return Knowledge(signatures, plan, books.playbooks, (*problems, *books.problems), digest(signatures))
 

@@ -12,7 +12,7 @@ import regex
 import yaml
 
 from triage.errors import Problem
-from triage.patterns import PatternSyntaxError, scan_form
+from triage.patterns import PatternSyntaxError, probe_forms, scan_form
 from triage.signature import Condition, Edge, Example, FieldTest, Signature
 from triage.vocabulary import CLASSES, Level, Noise, Origin, Role, Scope, Status, Strength
 
@@ -298,6 +298,7 @@ def _build(path: Path, parsed: Any, table: Mapping[str, Mapping[str, Any]], mark
         references=tuple(parsed.references),
         matches=examples("match", parsed.examples.match),
         near_misses=examples("near_miss", parsed.examples.near_miss),
+        probes=tuple(sorted({form for pattern in parsed.patterns for form in probe_forms(pattern)})),
         table_key=parsed.key,
         table=table,
         path=str(path),

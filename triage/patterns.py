@@ -7,10 +7,12 @@ rewrite only ever widens what matches; confirmation with the full pattern decide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 _QUANTIFIERS = "*+?{"
+_NEEDLESS_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?=[^A-Za-z0-9\\.+*?()|\[\]{}^$#&\-~])")
 KEPT_REPEAT = 2  # higher counts are opened in the scan form
 
 
@@ -203,9 +205,8 @@ def scan_form(pattern: str) -> str:
 
 
 def rg_form(pattern: str) -> str:
-    """Return a form that ripgrep (Rust regex syntax) accepts and that finds the same lines as the scanner."""
-    form = scan_form(pattern)
-    return form.replace("\\Z", "$").replace("\\z", "$")
+    """Return a form that ripgrep 13 and newer (Rust regex syntax) accepts and that finds the same lines as the scan form."""
+    return _NEEDLESS_ESCAPE.sub(r"\1", scan_form(pattern))
 
 
 def _plain(items: tuple[Item, ...]) -> tuple[Item, ...]:

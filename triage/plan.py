@@ -43,7 +43,7 @@ def make_plan(
     targets: list[tuple[int, int]] = []
     for index, signature in enumerate(signatures):
         if not signature.where:
-            probes = sorted({form for pattern in signature.patterns for form in probe_forms(pattern)})
+            probes = signature.probes or tuple(form for pattern in signature.patterns for form in probe_forms(pattern))
             forms.extend(probes)
             targets.extend((SIGNATURE, index) for _ in probes)
     for index, source in enumerate(triggered):

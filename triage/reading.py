@@ -17,6 +17,7 @@ OVERLAP_BYTES = 4096
 HEAD_BYTES = 64 << 10
 MAX_EXPANSION = 200 << 30  # bytes out of one compressed file
 MAX_RATIO = 10_000
+_FINE, _COARSE, _FINE_UNTIL = 4096, 128 << 10, 1 << 20  # what a broken archive may lose before its break
 
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
@@ -65,7 +66,38 @@ def open_stream(path: Path) -> BinaryIO | IO[bytes]:
         kind = compression(probe.read(8))
     if kind is None:
         return path.open("rb", buffering=0)
-    return _decompressor(kind)(path)
+    return _Salvaged(_decompressor(kind)(path))
+
+
+class _Salvaged(io.BufferedIOBase):
+    """A decompressor that hands out what it read before an error, and the error with the read after that."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._error: Exception | None = None
+        self._total = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        parts: list[bytes] = []
+        left = MAX_EXPANSION if size is None or size < 0 else size
+        while left > 0 and self._error is None:
+            try:
+                data = self._stream.read1(min(left, _FINE if self._total < _FINE_UNTIL else _COARSE))
+            except Exception as err:  # each decompressor has errors of its own
+                self._error = err
+                break
+            if not data:
+                break
+            parts.append(data)
+            left -= len(data)
+            self._total += len(data)
+        if self._error is not None and not parts:
+            raise self._error
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 def _decompressor(kind: str) -> Callable[[Path], Any]:

@@ -1,51 +1,38 @@
-"""Loaded signatures on disk, so that a small bundle does not wait for YAML: JSON, private, keyed by the files' stats."""
+"""Loaded signatures on disk (see :mod:`triage.diskcache`)."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from triage import __version__
+from triage import diskcache
 from triage.errors import Problem
 from triage.loader import Loaded, load_files
 from triage.signature import Condition, Edge, FieldTest, Signature
 from triage.vocabulary import Level, Noise, Role, Scope, Status, Strength
 
-FORMAT = 4
+FORMAT = 5
 
 
 def load(files: Sequence[Path], cache: Path | None) -> Loaded:
     """Return what the files hold, problems included, from the cache when none of them changed."""
     if cache is None:
         return load_files(files)
-    saved = cache / f"signatures-{_key(files)}.json"
+    tables = sorted(table for folder in {f.parent for f in files} for table in folder.glob("*.table.yml"))
+    saved = cache / diskcache.key("signatures", FORMAT, (*files, *tables))
+    document = diskcache.read(saved)
     try:
-        if saved.stat().st_uid == os.getuid():
-            document = json.loads(saved.read_bytes())
+        if document is not None:
             problems = tuple(Problem(*item) for item in document["problems"])
             return Loaded(tuple(_restore(item) for item in document["signatures"]), problems)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    except (KeyError, TypeError, ValueError):
+        pass  # an older format: read the files again
     loaded = load_files(files)
-    problems = [dataclasses.astuple(problem) for problem in loaded.problems]
-    _save(saved, json.dumps({"signatures": [_plain(s) for s in loaded.signatures], "problems": problems}))
+    found = [dataclasses.astuple(problem) for problem in loaded.problems]
+    diskcache.write(saved, {"signatures": [_plain(s) for s in loaded.signatures], "problems": found})
     return loaded
-
-
-def _key(files: Sequence[Path]) -> str:
-    folders = {f.parent for f in files}
-    tables = sorted(t for folder in folders for t in folder.glob("*.table.yml"))
-    parts = [f"{FORMAT} {__version__}"]
-    for path in (*files, *tables):
-        status = path.stat()
-        parts.append(f"{path} {status.st_mtime_ns} {status.st_size}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def _plain(signature: Signature) -> dict[str, Any]:
@@ -79,15 +66,3 @@ def _restore(item: dict[str, Any]) -> Signature:
         condition=Condition(*map(_tuple, condition)) if condition else None,
     )
     return Signature(**values)
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as temporary:
-            temporary.write(text)
-        Path(temporary.name).replace(path)
-        for old in sorted(path.parent.glob("signatures-*.json"), key=lambda p: p.stat().st_mtime)[:-4]:
-            old.unlink(missing_ok=True)
-    except OSError:
-        return

@@ -126,6 +126,7 @@ class Signature:
     references: tuple[str, ...] = ()
     matches: tuple[Example, ...] = ()
     near_misses: tuple[Example, ...] = ()
+    probes: tuple[str, ...] = ()
     table_key: str | None = None
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: str = ""
