@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("low", "medium", "high", "critical")
 FORMATS = ("text", "json")
-CONTEXT: Final = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TRIAGE"}
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 
 class _Group(click.RichGroup):
@@ -188,7 +188,7 @@ def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, 
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="LINE|CODE|CLASS|-")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the answer.")
 @click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
 def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ...]) -> None:
     """Say what a log line, a code or a failure class means, and what it does not prove; - reads standard input.
@@ -298,7 +298,7 @@ def demo(name: str | None, format_: str) -> None:
     for case in demo_cases(name):
         loaded = loaded or _knowledge((), quiet=False)
         if format_ == "text":
-            click.echo(f"==> {case.name}: {case.title}\n    $ triage postmortem {case.bundle}\n")
+            click.echo(f"==> {case.name}: {case.title}\n    $ {case.command()}\n")
         report = _run([str(case.bundle)], loaded, case.options(), quiet=True)
         write_report(report, format_, None)
         click.echo()
@@ -334,3 +334,16 @@ def completion(shell: str) -> None:
 
 def _stop(message: str) -> NoReturn:
     raise TriageError(message)
+
+
+def _name_variables(command: click.Command, prefix: str) -> None:
+    """Every option can come from the environment: ``TRIAGE_POSTMORTEM_FAIL_ON`` for ``--fail-on``."""
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name != "version":
+            param.envvar = "_".join([prefix, *max(param.opts, key=len).strip("-").split("-")]).upper()
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            _name_variables(inner, f"{prefix}_{name}".replace("-", "_"))
+
+
+_name_variables(main, "triage")

@@ -176,16 +176,20 @@ def _chosen(paths: Sequence[Path]) -> tuple[Sequence[Signature], list[Problem]]:
     return theirs.signatures, list(theirs.problems)
 
 
-def test_signatures(paths: Sequence[Path]) -> tuple[list[Problem], str]:
-    """Run every example; return (problems, summary line)."""
+def _run_examples(chosen: Sequence[Signature]) -> Iterator[Problem]:
     from triage import selftest
     from triage.peel import Peeler
 
     lines, rows = knowledge.find_sources()
     peeler = Peeler(lines)
-    chosen, problems = _chosen(paths)
     for signature in chosen:
-        problems.extend(selftest.check(signature, peeler, rows))
+        yield from selftest.check(signature, peeler, rows)
+
+
+def test_signatures(paths: Sequence[Path]) -> tuple[list[Problem], str]:
+    """Run every example; return (problems, summary line)."""
+    chosen, problems = _chosen(paths)
+    problems.extend(_run_examples(chosen))
     count = sum(len(s.matches) + len(s.near_misses) for s in chosen)
     return problems, f"{len(chosen)} signatures, {count} examples, {len(problems)} problems"
 
@@ -194,9 +198,9 @@ def lint_signatures(paths: Sequence[Path]) -> tuple[list[Problem], str]:
     """Run the examples and every lint check; return (problems, summary line)."""
     from triage import lint
 
-    chosen, _ = _chosen(paths)
-    problems, _ = test_signatures(paths)
-    problems.extend(lint.check(chosen, knowledge.load_signatures()[0]))
+    chosen, problems = _chosen(paths)
+    problems.extend(_run_examples(chosen))
+    problems.extend(lint.check(chosen, knowledge.load_signatures((), knowledge.cache_dir())[0]))
     return problems, f"{len(chosen)} signatures linted, {len(problems)} problems"
 
 
@@ -265,6 +269,12 @@ class Case:
     title: str
     bundle: Path
     year: int | None = None
+
+    def command(self) -> str:
+        """Return the command line that does the same."""
+        shown = os.path.relpath(self.bundle)
+        year = f" --year {self.year}" if self.year else ""
+        return f"triage postmortem {self.bundle if shown.startswith('..') else shown}{year}"
 
     def options(self) -> Options:
         """Return the options the sample is run with."""
