@@ -12,11 +12,14 @@ from triage.causes import LEAK, STRENGTH
 from triage.filescan import FileScan, Hit, Tally
 from triage.model import Event, Evidence, Place, Scalar, When
 from triage.sources.base import Parsed
+from triage.stamps import STAMPS
 from triage.topology import Topology, short
 from triage.vocabulary import Origin, Role, TimeBasis
 
 REPEAT_GAP = timedelta(minutes=10)
 KEEP_LINES = 6
+INHERIT_LINES = 400  # how far below a stamped line an unstamped one may stand to be dated by it
+CANCEL_S = 60.0
 MAX_EVENTS_PER_KEY = 500
 CLEARLY = 5.0  # how much more telling a root must be to silence another root on its line
 _UNKNOWN_WORDS = frozenset({"<unknown>", "unknown", "n/a", "none", "-", "", "'<unknown>'", "<n/a>"})
@@ -77,15 +80,29 @@ def _telling(event: Event) -> float:
 
 
 def _date(hit: Hit, path: str, topology: Topology, clock: Dater) -> _Dated:
+    """Date a hit: by a time inside the message, by its own stamp, else by the last stamped line closely above it."""
     place = place_of(hit, path, topology)
-    own = hit.parsed.stamp is not None or hit.parsed.uptime_s is not None
-    when = clock.when(path, place.host, hit.parsed, hit.line)
-    if when.at is None and not own and hit.near is not None:
+    when = _inner_time(hit, path, place.host, clock)
+    if when is None and (hit.parsed.stamp is not None or hit.parsed.uptime_s is not None):
+        when = clock.when(path, place.host, hit.parsed, hit.line)
+    if when is None and hit.near is not None and hit.line - hit.near[0] <= INHERIT_LINES:
         line, parsed = hit.near
         near = clock.when(path, place.host, parsed, line)
         if near.at is not None:
             when = When(near.at, max(near.uncertainty_s, 1.0) + min(600.0, hit.line - line), TimeBasis.INHERITED)
-    return _Dated(hit, path, when, place)
+    return _Dated(hit, path, when or When(), place)
+
+
+def _inner_time(hit: Hit, path: str, host: str | None, clock: Dater) -> When | None:
+    """Read the capture ``at``: a time in the message that dates the event better than the line."""
+    text = hit.fields.get("at")
+    if not isinstance(text, str):
+        return None
+    stamp = STAMPS["iso"](text) or STAMPS["slurm"](text)
+    if stamp is None or not stamp.has_year:
+        return None
+    when = clock.when(path, host, replace(hit.parsed, stamp=stamp, uptime_s=None), hit.line)
+    return when if when.at is not None else None
 
 
 def _learn_processes(scans: Iterable[FileScan], topology: Topology) -> None:
@@ -279,6 +296,33 @@ def drop_recovered(events: Sequence[Event], recovered_by: Mapping[str, tuple[tup
             event = replace(event, role=Role.CONTEXT, why="recovered")
         out.append(event)
     return out
+
+
+def drop_cancelled(events: Sequence[Event], cancels: Mapping[str, tuple[str, ...]]) -> list[Event]:
+    """Turn events into context that another event of the same host, within a minute, shows to be harmless.
+
+    ``cancels`` maps a signature id to the ids it silences.
+    """
+    silencers = [e for e in events if e.signature.partition("/")[0] in cancels]
+    if not silencers:
+        return list(events)
+    out = []
+    for event in events:
+        names = (event.signature, event.signature.partition("/")[0])
+        for other in silencers:
+            if set(names) & set(cancels[other.signature.partition("/")[0]]) and _together(event, other):
+                event = replace(event, role=Role.CONTEXT, why=f"silenced by {other.signature}")
+                break
+        out.append(event)
+    return out
+
+
+def _together(one: Event, other: Event) -> bool:
+    if one.place.host != other.place.host:
+        return False
+    if one.first.at is None or other.first.at is None:
+        return one.lines[0].path == other.lines[0].path and abs(one.order - other.order) <= 200
+    return abs((one.first.at - other.first.at).total_seconds()) <= CANCEL_S
 
 
 def _recovers(alarm: Event, recovery: Event, span: float) -> bool:

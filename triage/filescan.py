@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from triage.engine import Engine
@@ -318,15 +318,19 @@ class _State:
             return
         text = b"".join(self.dump_text).decode("utf-8", "replace")
         head = strip_ansi(text[:SNIFF_CHARS])
-        lines: list[str] | None = None
+        physical: list[str] = []
+        lines: list[str] = []
         for source in self.plan.dumps:
             if not source.sniff(self.out.path, head):
                 continue
-            lines = lines if lines is not None else [strip_ansi(line).rstrip("\r") for line in text.split("\n")]
+            if not physical:
+                physical = text.split("\n")
+                lines = [strip_ansi(line).rstrip("\r") for line in physical]
             for row in source.rows(lines):
-                original = text.split("\n", row.line)[row.line - 1][:TEXT_LIMIT] if row.line <= len(lines) else row.text
+                original = physical[row.line - 1][:TEXT_LIMIT] if row.line <= len(physical) else row.text
                 near = next((s for s in reversed(self.out.samples) if s[0] <= row.line and s[1].stamp is not None), None)
-                self._row(source.name, Row(row.kind, row.line, row.end_line, row.fields, original), near)
+                parsed = replace(self.peeler.peel(original), source=source.name, origin=source.origin)
+                self._row(source.name, Row(row.kind, row.line, row.end_line, row.fields, original), near, parsed)
 
 
 def _window(data: bytes, start: int, stop: int, end: int) -> str:

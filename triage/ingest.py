@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from threading import local
-from typing import BinaryIO
 
 from triage.errors import UsageError
 from triage.filescan import FileScan, FileScanner
 from triage.plan import Plan
-from triage.reading import HEAD_BYTES, Truncated, compression, looks_binary, open_stream, pieces
+from triage.reading import HEAD_BYTES, Stream, Truncated, compression, looks_binary, open_stream, pieces
 
 PARALLEL_BYTES = 4 << 20  # below this a thread pool costs more than it gains
 THOROUGH_BYTES = 8 << 20  # every line of a smaller bundle is dated, larger ones are sampled
@@ -157,7 +156,7 @@ def scan_input(item: Input, scanner: FileScanner) -> FileScan:
     return scan
 
 
-def _scan_stream(scan: FileScan, stream: BinaryIO, scanner: FileScanner, item: Input) -> None:
+def _scan_stream(scan: FileScan, stream: Stream, scanner: FileScanner, item: Input) -> None:
     if item.path is not None and item.size:
         with item.path.open("rb") as probe:
             head = probe.read(HEAD_BYTES)

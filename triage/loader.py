@@ -48,8 +48,9 @@ def _mark(node: yaml.Node, path: tuple[str | int, ...], marks: Marks, seen: set[
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = key.value if isinstance(key.value, str) else str(key.start_mark)
-            _mark(value, (*path, name), marks, seen)
-            marks[(*path, name)] = (key.start_mark.line + 1, key.start_mark.column + 1)
+            inner = (*path, name)
+            _mark(value, inner, marks, seen)
+            marks[inner] = (key.start_mark.line + 1, key.start_mark.column + 1)
     elif isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
             _mark(value, (*path, position), marks, seen)

@@ -103,6 +103,7 @@ def correlate(
     found = [_placed(e, where) for e in found]
     recoveries = {s.id: (s.recovered_by, s.recovery_s) for s in knowledge.signatures if s.recovered_by}
     found = events.drop_recovered(found, recoveries)
+    found = events.drop_cancelled(found, {s.id: s.cancels for s in knowledge.signatures if s.cancels})
     found += series_events(scans, where, clock)
     found = select(found, options)
     found += conditions.derive(found, knowledge.signatures)

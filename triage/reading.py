@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
+Stream = BinaryIO | IO[bytes] | io.BufferedIOBase
 BLOCK_BYTES = 4 << 20
 OVERLAP_BYTES = 4096
 HEAD_BYTES = 64 << 10
@@ -60,7 +61,7 @@ def looks_binary(head: bytes) -> str | None:
     return "binary file" if control > max(64, len(head) // 10) else None
 
 
-def open_stream(path: Path) -> BinaryIO | IO[bytes]:
+def open_stream(path: Path) -> Stream:
     """Open a plain or compressed file for reading. Raises ``OSError``."""
     with path.open("rb") as probe:
         kind = compression(probe.read(8))
@@ -106,7 +107,8 @@ def _decompressor(kind: str) -> Callable[[Path], Any]:
             from isal import igzip
         except ImportError:
             return lambda path: gzip.open(path, "rb")
-        return lambda path: igzip.open(path, "rb")
+        fast: Any = igzip.open
+        return lambda path: fast(path, "rb")
     if kind == "zstd":
         return lambda path: io.BufferedReader(_zstd().open(path, "rb"))
     return (lambda path: bz2.open(path, "rb")) if kind == "bzip2" else (lambda path: lzma.open(path, "rb"))
@@ -120,7 +122,7 @@ def _zstd() -> Any:
     return zstd
 
 
-def pieces(stream: BinaryIO | IO[bytes], *, block: int = BLOCK_BYTES) -> Iterator[Piece]:
+def pieces(stream: Stream, *, block: int = BLOCK_BYTES) -> Iterator[Piece]:
     """Yield the stream in pieces that end at a line end.
 
     UTF-16 with a byte-order mark is decoded to UTF-8 on the way. Raises :class:`Truncated` at the end when the stream

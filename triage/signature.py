@@ -151,7 +151,9 @@ class Signature:
 
     def accepts(self, origin: Origin, program: str | None) -> bool:
         """Say whether a line printed by ``origin``/``program`` can be this signature's line."""
-        if origin is Origin.CRONTAB or (program or "").lower() in ECHO_PROGRAMS:
+        if origin is Origin.SYSLOG and (program or "").lower() in ECHO_PROGRAMS:
+            return False
+        if origin is Origin.CRONTAB:
             return origin.value in self.sources
         strict = self.sources & STRICT_ORIGINS
         if origin is Origin.GENERIC or origin.value in strict:

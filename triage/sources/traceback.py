@@ -2,7 +2,7 @@
 
 The field ``kind`` sorts exceptions by who can explain them: ``launcher`` (torchrun's report of its children),
 ``interrupt`` (somebody stopped the process), ``pipe`` (the other end of a multiprocessing pipe went away),
-``distributed``, ``device``, ``memory``, ``storage``, ``loader``, ``numeric`` (other lines say more about these), else
+``library`` (a build that does not fit), ``distributed``, ``device``, ``memory``, ``storage``, ``loader``, ``numeric`` (other lines say more about these), else
 ``own``: the program's own error. A traceback that is chained to one of a more telling kind is of that kind.
 """
 
@@ -60,6 +60,11 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"^(?:\S*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|WorkerGroupFailureError): ",
         ),
         ("interrupt", r"^(?:\S*\.)?(?:KeyboardInterrupt|SystemExit|SignalException|GeneratorExit|SIGTERMException): "),
+        (
+            "library",
+            r"^(?:\S*\.)?(?:ImportError|OSError|ModuleNotFoundError): .{0,400}(?:undefined symbol: |version .[A-Z]{3,12}_[\d.]{1,12}. not found|"
+            r"lib\S{1,80}\.so\S{0,20}: cannot open shared object file)",
+        ),
         (
             "device",
             r"^(?:\S*\.)?(?:OutOfMemoryError|AcceleratorError|XlaRuntimeError): |CUDA|[Cc]uda ?[Ee]rror|cudaError|"
