@@ -2,7 +2,8 @@
 
 The field ``kind`` sorts exceptions by who can explain them: ``launcher`` (torchrun's report of its children),
 ``interrupt`` (somebody stopped the process), ``pipe`` (the other end of a multiprocessing pipe went away),
-``library`` (a build that does not fit), ``distributed``, ``device``, ``memory``, ``storage``, ``loader``, ``numeric`` (other lines say more about these), else
+``library`` (a build that does not fit),
+``distributed``, ``device``, ``memory``, ``storage``, ``loader``, ``numeric`` (other lines say more about these), else
 ``own``: the program's own error. A traceback that is chained to one of a more telling kind is of that kind.
 """
 
@@ -62,7 +63,8 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         ("interrupt", r"^(?:\S*\.)?(?:KeyboardInterrupt|SystemExit|SignalException|GeneratorExit|SIGTERMException): "),
         (
             "library",
-            r"^(?:\S*\.)?(?:ImportError|OSError|ModuleNotFoundError): .{0,400}(?:undefined symbol: |version .[A-Z]{3,12}_[\d.]{1,12}. not found|"
+            r"^(?:\S*\.)?(?:ImportError|OSError|ModuleNotFoundError): .{0,400}"
+            r"(?:undefined symbol: |version .[A-Z]{3,12}_[\d.]{1,12}. not found|"
             r"lib\S{1,80}\.so\S{0,20}: cannot open shared object file)",
         ),
         (
@@ -74,7 +76,8 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             "distributed",
             r"^(?:\S*\.)?(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error): |NCCL|c10d|[Gg]loo|ProcessGroup|"
             r"store based barrier|client socket has (?:timed out|failed)|server socket has failed|: Socket Timeout|"
-            r"monitoredBarrier|: Address already in use|nccl\w{3,40} failed|Horovod has been shut down|Connection closed by peer|mismatch between collectives|wait timeout after \d+ms|"
+            r"monitoredBarrier|: Address already in use|nccl\w{3,40} failed|Horovod has been shut down|"
+            r"Connection closed by peer|mismatch between collectives|wait timeout after \d+ms|"
             r"clients joined|: (?:Connection reset by peer|Broken pipe)$|[Ff]ailed to recv, got 0",
         ),
         (
