@@ -98,14 +98,12 @@ def test_a_long_run_is_counted_in_full_and_shows_few_lines(read: Read) -> None:
     assert found.last.at - found.first.at == timedelta(seconds=449)
 
 
-@pytest.mark.xfail(reason="events._events takes the hole between kept hits for a gap")
 def test_a_run_that_is_too_long_to_keep_stays_one_event(read: Read) -> None:
     """Only the first 200 and the last 50 hits are kept: the hole between them is no gap in the log."""
     found = of(read({"gpu-12/kern.log": "".join(xid(5 * n) for n in range(900))}), "gpu-xid")
     assert [e.count for e in found] == [900]
 
 
-@pytest.mark.xfail(reason="events._event counts only kept hits of a split run")
 def test_split_runs_lose_no_count(read: Read) -> None:
     found = of(
         read({"gpu-12/kern.log": "".join(map(xid, range(240))) + "".join(xid(3000 + n) for n in range(240))}), "gpu-xid"
@@ -177,7 +175,6 @@ def test_one_line_does_not_speak_for_a_cause_and_for_a_symptom_of_another(read: 
             assert roots.get((e.lines[0].path, e.lines[0].line), e.class_) == e.class_
 
 
-@pytest.mark.xfail(reason="attempts.find sees only the six lines that an event shows")
 def test_every_restart_of_a_loop_is_an_attempt(read: Read) -> None:
     """An event shows six lines at most; the starts of a job are all needed."""
     from triage import attempts

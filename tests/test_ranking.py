@@ -66,7 +66,7 @@ def test_two_independent_faults_are_both_named() -> None:
 
 
 def test_a_chain_is_told_by_its_first_link() -> None:
-    aer = event("pcie-aer", 588, strength=Strength.STRONG, noise=Noise.NEVER, scope=Scope.DEVICE, host="gpu-07")
+    aer = event("pcie-aer", 588, strength=Strength.STRONG, noise=Noise.NEVER, scope=Scope.DEVICE, host="gpu-07", pci="0000:3a:00")
     found = incidents(aer, event("gpu-fallen-off-bus", 590, **XID79), *timeouts(8))  # type: ignore[arg-type]
     assert [i.class_ for i in found] == ["pcie-aer"]
     assert "gpu-fallen-off-bus" in found[0].symptoms

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from triage.events import START_GROUP
 from triage.model import Event
 
-START_GROUP = "attempt-start"
-MERGE_LINES = 200  # several banners of one start stand close together
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from triage.peel import Peeler, strip_ansi
 from triage.sources.base import Parsed
 
@@ -9,6 +11,8 @@ SMALL_BYTES = 256 << 10  # every line of a smaller piece is peeled
 TEXT_LIMIT = 2000
 WINDOW_BEFORE, WINDOW_AFTER = 60, 400
 STAMP_LINES_BACK = 200
+_JSON_COLOUR = re.compile(rb"\\u001b\[[0-9;?]*[A-Za-z]")
+_JSON_ESCAPES = ((b'\\"', b'"'), (b"\\n", b" "), (b"\\t", b"\t"), (b"\\/", b"/"))
 
 
 class Block:
@@ -94,7 +98,11 @@ class Block:
 
 
 def scannable(raw: bytes) -> bytes:
-    """Return the bytes that patterns see: ANSI escapes and NULs removed, the same number of lines."""
+    """Return the bytes that patterns see: ANSI escapes, NULs and JSON escapes removed, the same number of lines."""
+    if raw[:1] == b"{" and b"\\" in raw:
+        raw = _JSON_COLOUR.sub(b"", raw)
+        for escaped, plain in _JSON_ESCAPES:
+            raw = raw.replace(escaped, plain)
     if b"\x1b" not in raw and b"\x00" not in raw:
         return raw
     return strip_ansi(raw.decode("latin-1")).encode("latin-1")

@@ -20,6 +20,7 @@ REPEAT_GAP = timedelta(minutes=10)
 KEEP_LINES = 6
 INHERIT_LINES = 400  # how far below a stamped line an unstamped one may stand to be dated by it
 CANCEL_S = 60.0
+START_GROUP = "attempt-start"
 MAX_EVENTS_PER_KEY = 500
 CLEARLY = 5.0  # how much more telling a root must be to silence another root on its line
 _UNKNOWN_WORDS = frozenset({"<unknown>", "unknown", "n/a", "none", "-", "", "'<unknown>'", "<n/a>"})
@@ -200,29 +201,45 @@ def _events(members: Sequence[tuple[_Dated, Tally]]) -> Iterator[Event]:
     """Split the hits of one signature at one place into runs without a gap of ten minutes; copies count once."""
     ordered = sorted(members, key=lambda m: (m[0].when.at is None, m[0].when.at or datetime.min, m[0].path, m[0].hit.line))
     runs: list[list[tuple[_Dated, Tally]]] = []
+    holes = list(_holes(ordered))
     for member in ordered:
         at = member[0].when.at
         last = runs[-1][-1][0].when.at if runs else None
-        if runs and (len(runs) >= MAX_EVENTS_PER_KEY or at is None or last is None or at - last <= REPEAT_GAP):
+        near = at is None or last is None or at - last <= REPEAT_GAP or any(a <= last and at <= b for a, b in holes)
+        if runs and (len(runs) >= MAX_EVENTS_PER_KEY or near):
             runs[-1].append(member)
         else:
             runs.append([member])
     for run in runs:
-        yield _event(run, alone=len(runs) == 1)
+        yield _event(run)
 
 
-def _event(run: Sequence[tuple[_Dated, Tally]], *, alone: bool) -> Event:
+def _dropped(tally: Tally) -> int:
+    """Return how many hits between the first and the last ones were counted and not kept."""
+    return max(0, tally.count - len(tally.first) - len(tally.last))
+
+
+def _holes(members: Sequence[tuple[_Dated, Tally]]) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the spans whose hits were not kept: nobody can say that there was a gap in them."""
+    times = {id(d.hit): d.when.at for d, _ in members}
+    for tally in {id(t): t for _, t in members}.values():
+        if tally.last and _dropped(tally):
+            start, end = times.get(id(tally.first[-1])), times.get(id(tally.last[0]))
+            if start is not None and end is not None:
+                yield start, end
+
+
+def _event(run: Sequence[tuple[_Dated, Tally]]) -> Event:
     dated = [d for d, _ in run]
     first, signature = dated[0], dated[0].hit.signature
     tallies = {id(t): t for _, t in run}.values()
     per_file: dict[str, int] = defaultdict(int)
-    if alone:
-        counted: dict[int, tuple[str, int]] = {id(t): (d.path, t.count) for d, t in run}
-        for path, count in counted.values():
-            per_file[path] += count
-    else:
-        for d in dated:
-            per_file[d.path] += 1
+    for d in dated:
+        per_file[d.path] += 1
+    in_run = {id(d.hit) for d in dated}
+    for d, t in {id(t): (d, t) for d, t in run}.values():  # what was not kept belongs to the run of the hits around it
+        if not t.last or id(t.last[0]) in in_run:
+            per_file[d.path] += _dropped(t)
     return Event(
         id="",
         signature=signature.id,
@@ -254,7 +271,9 @@ def _is_copy(dated: _Dated) -> bool:
 
 
 def _chosen(dated: Sequence[_Dated]) -> list[_Dated]:
-    """Return the first hits, one per file first, then the last one."""
+    """Return the first hits, one per file first, then the last one; of starts of a job all, for they cut its log."""
+    if dated[0].hit.signature.group == START_GROUP:
+        return list(dated)
     files: dict[str, _Dated] = {}
     for d in dated:
         files.setdefault(d.path, d)

@@ -71,7 +71,7 @@ def make_clock(scans: Iterable[FileScan], where: topology.Topology, options: Opt
 
 def _rack_texts(inputs: Sequence[Input], options: Options) -> Mapping[str, str]:
     if options.topology is not None:
-        return {str(options.topology): options.topology.read_text(errors="replace")}
+        return {str(options.topology): options.topology.read_text(encoding="utf-8", errors="replace")}
     return _texts(inputs, topology.is_rack_file, RACK_FILE_BYTES)
 
 
