@@ -34,7 +34,9 @@ def tree(megabytes: int) -> Path:
         return target
     WORK.mkdir(exist_ok=True)
     if GENERATOR.exists():
-        subprocess.run([sys.executable, GENERATOR, target, "--mb", str(megabytes)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, GENERATOR, target, "--mb", str(megabytes)], check=True, stdout=subprocess.DEVNULL
+        )
         return target
     size, copies = 0, 0
     while size < megabytes << 20:
@@ -59,7 +61,9 @@ def median(action: Callable[[], object], runs: int) -> float:
 
 def command(*words: str | Path) -> Callable[[], object]:
     """Return a call that runs a command and insists on its success."""
-    return lambda: subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return lambda: subprocess.run(
+        [str(w) for w in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -70,11 +74,11 @@ class Scan:
     """Our scan stage on a list of files: read blocks, find candidates, keep lines that a scan form matches."""
 
     def __init__(self, files: list[Path]) -> None:
+        import regex
+
         from triage import knowledge
         from triage.engine import build
         from triage.patterns import probe_forms, scan_form
-
-        import regex
 
         self.files = files
         signatures, _ = knowledge.load_signatures(cache=knowledge.cache_dir())
@@ -117,7 +121,9 @@ class Scan:
 
 def ripgrep_lines(patterns: Path, folder: Path) -> int:
     """Return the number of lines ripgrep finds; its exit code is checked (1 would mean no match at all)."""
-    run = subprocess.run(["rg", "-a", "-c", "--no-filename", "-f", patterns, folder], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        ["rg", "-a", "-c", "--no-filename", "-f", patterns, folder], check=True, capture_output=True, text=True
+    )
     return sum(map(int, run.stdout.split()))
 
 
@@ -134,13 +140,17 @@ def rows(megabytes: int, runs: int, given: Path | None) -> dict[str, float]:
     if shutil.which("rg"):
         WORK.mkdir(exist_ok=True)
         listing = WORK / "patterns.txt"
-        text = subprocess.run([TRIAGE, "signatures", "list", "--format", "patterns"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            [TRIAGE, "signatures", "list", "--format", "patterns"], check=True, capture_output=True, text=True
+        ).stdout
         listing.write_text(text)
         theirs = median(lambda: ripgrep_lines(listing, folder), runs)
         out["scan vs ripgrep (x faster)"] = theirs / ours
         out["engine vs ripgrep (x faster)"] = theirs / engine
         out["matching lines, ours / ripgrep"] = scan.matching_lines() / max(1, ripgrep_lines(listing, folder))
-    out["wc -l of all files (s)"] = median(command("sh", "-c", f"cat {folder}/*/* {folder}/*/*/* 2>/dev/null | wc -l; true"), runs)
+    out["wc -l of all files (s)"] = median(
+        command("sh", "-c", f"cat {folder}/*/* {folder}/*/*/* 2>/dev/null | wc -l; true"), runs
+    )
     out["triage --help (s)"] = median(command(TRIAGE, "--help"), runs)
     small = ROOT / "samples" / "gpu-oom" / "bundle"
     out["small bundle, text (s)"] = median(command(TRIAGE, "postmortem", small, "-q"), runs)

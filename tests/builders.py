@@ -6,11 +6,11 @@ from datetime import datetime, timedelta, timezone
 from itertools import count
 from pathlib import Path
 
-from triage.model import Event, Evidence, Place, Scalar, When
+from triage.hypotheses import make_items
 from triage.knowledge import chance
+from triage.model import Event, Evidence, Place, Scalar, When
 from triage.playbooks import load_playbooks
 from triage.ranking import Incident, rank
-from triage.hypotheses import make_items
 from triage.signature import Edge
 from triage.vocabulary import Level, Noise, Origin, Role, Scope, Strength, TimeBasis
 

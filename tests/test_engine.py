@@ -33,7 +33,20 @@ SIGNATURES = (
     signature("two", r"abc\b", r"x{2,4}y"),
     signature("class", r"[^a-z]zz"),
 )
-WORDS = [b"out of memory", b"rank 3 died", b"Killed process 12 (python)", b"FATAL Error", b"abc", b"xxxy", b"1zz", b"\xff", b"\x00", b" ", b"\r", b"\n"]
+WORDS = [
+    b"out of memory",
+    b"rank 3 died",
+    b"Killed process 12 (python)",
+    b"FATAL Error",
+    b"abc",
+    b"xxxy",
+    b"1zz",
+    b"\xff",
+    b"\x00",
+    b" ",
+    b"\r",
+    b"\n",
+]
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4)), max_size=40).map(b"".join)
 
 

@@ -12,7 +12,13 @@ from tests.builders import event, incidents, timeouts
 from triage.model import Event
 from triage.vocabulary import Noise, Role, Scope, Strength
 
-XID79 = {"strength": Strength.CONCLUSIVE, "noise": Noise.NEVER, "scope": Scope.DEVICE, "host": "gpu-07", "pci": "0000:3b:00"}
+XID79 = {
+    "strength": Strength.CONCLUSIVE,
+    "noise": Noise.NEVER,
+    "scope": Scope.DEVICE,
+    "host": "gpu-07",
+    "pci": "0000:3b:00",
+}
 
 
 def cause(class_: str, seconds: float | None = 590.0) -> Event:
@@ -54,7 +60,9 @@ def test_a_cause_far_outside_its_lag_window_explains_nothing() -> None:
 
 
 def test_a_fault_on_a_host_of_another_job_does_not_explain_this_job() -> None:
-    fault = event("gpu-ecc", 590, strength=Strength.CONCLUSIVE, noise=Noise.NEVER, scope=Scope.HOST, host="gpu-99", job="other")
+    fault = event(
+        "gpu-ecc", 590, strength=Strength.CONCLUSIVE, noise=Noise.NEVER, scope=Scope.HOST, host="gpu-99", job="other"
+    )
     found = incidents(fault, *timeouts(8, job="mine"))
     assert {i.class_ for i in found} == {"gpu-ecc", "nccl-timeout"}
 
@@ -66,7 +74,15 @@ def test_two_independent_faults_are_both_named() -> None:
 
 
 def test_a_chain_is_told_by_its_first_link() -> None:
-    aer = event("pcie-aer", 588, strength=Strength.STRONG, noise=Noise.NEVER, scope=Scope.DEVICE, host="gpu-07", pci="0000:3a:00")
+    aer = event(
+        "pcie-aer",
+        588,
+        strength=Strength.STRONG,
+        noise=Noise.NEVER,
+        scope=Scope.DEVICE,
+        host="gpu-07",
+        pci="0000:3a:00",
+    )
     found = incidents(aer, event("gpu-fallen-off-bus", 590, **XID79), *timeouts(8))  # type: ignore[arg-type]
     assert [i.class_ for i in found] == ["pcie-aer"]
     assert "gpu-fallen-off-bus" in found[0].symptoms
@@ -98,7 +114,9 @@ noise_events = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(noise_events, st.sampled_from(KILLERS), st.randoms())
-def test_unrelated_lines_and_their_order_leave_the_first_diagnosis(extra: list[Event], class_: str, shuffler: object) -> None:
+def test_unrelated_lines_and_their_order_leave_the_first_diagnosis(
+    extra: list[Event], class_: str, shuffler: object
+) -> None:
     story = [cause(class_), *symptoms()]
     mixed = [*story, *extra]
     shuffler.shuffle(mixed)  # type: ignore[attr-defined]
@@ -115,14 +133,21 @@ def test_removing_the_causes_lines_never_raises_its_probability(class_: str, cop
         rival = [r.probability for i in found for r in i.rivals if r.class_ == class_]
         return max([*mine, *rival], default=0.0)
 
-    lines = [event(class_, 590 + n, signature=f"{class_}-{n}", scope=Scope.HOST, host="gpu-07", noise=Noise.RARE) for n in range(copies)]
+    lines = [
+        event(class_, 590 + n, signature=f"{class_}-{n}", scope=Scope.HOST, host="gpu-07", noise=Noise.RARE)
+        for n in range(copies)
+    ]
     whole = probability([*lines, *symptoms()])
     for gone in range(len(lines)):
         assert probability([*lines[:gone], *lines[gone + 1 :], *symptoms()]) <= whole + 1e-9
 
 
 def test_ten_thousand_events_are_ranked_quickly_enough_to_be_run_live() -> None:
-    events = [*timeouts(9000), *[event("rank-crash", 2460 + r, role=Role.SYMPTOM, rank=r) for r in range(990)], cause("host-oom")]
+    events = [
+        *timeouts(9000),
+        *[event("rank-crash", 2460 + r, role=Role.SYMPTOM, rank=r) for r in range(990)],
+        cause("host-oom"),
+    ]
     began = time.perf_counter()
     assert incidents(*events)[0].class_ == "host-oom"
     assert time.perf_counter() - began < 30  # a hang guard; the figure is measured by `make bench`

@@ -11,7 +11,6 @@ from triage.events import START_GROUP
 from triage.model import Event
 
 
-
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """The lines at which each file's attempts start (1-based attempt n starts at ``starts[path][n-1]``)."""
@@ -49,7 +48,12 @@ def find(events: Iterable[Event], progress: Mapping[str, Sequence[int]]) -> Atte
         elif event.role.value in ("root", "symptom"):
             for line in event.lines:
                 failures[line.path].append(line.line)
-    return Attempts({path: _starts(sorted(lines), sorted([*progress.get(path, ()), *failures[path]])) for path, lines in banners.items()})
+    return Attempts(
+        {
+            path: _starts(sorted(lines), sorted([*progress.get(path, ()), *failures[path]]))
+            for path, lines in banners.items()
+        }
+    )
 
 
 def _starts(banners: Sequence[int], activity: Sequence[int]) -> list[int]:

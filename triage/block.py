@@ -30,7 +30,9 @@ class Block:
     def number_at(self, offset: int) -> int:
         """Return the number of the line that starts at ``offset``; questions come in rising order."""
         at, number = self._at
-        number = number + self.scanned.count(b"\n", at, offset) if offset >= at else self.scanned.count(b"\n", 0, offset)
+        number = (
+            number + self.scanned.count(b"\n", at, offset) if offset >= at else self.scanned.count(b"\n", 0, offset)
+        )
         self._at = (offset, number)
         if self.raw is self.scanned:
             self._raw_at = (offset, number)

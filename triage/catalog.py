@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -20,5 +19,9 @@ def signature_files(roots: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for root in roots:
         files = [root] if root.is_file() else sorted(root.rglob("*.yml"))
-        found.extend(f for f in files if not f.name.endswith(".table.yml") and f.name != "disabled.yml" and not f.name.startswith("."))
+        found.extend(
+            f
+            for f in files
+            if not f.name.endswith(".table.yml") and f.name != "disabled.yml" and not f.name.startswith(".")
+        )
     return found

@@ -102,7 +102,12 @@ def paths(edges: Mapping[str, Sequence[Edge]]) -> dict[str, list[Path]]:
     out: dict[str, list[Path]] = {}
     for name, found in direct.items():
         onward = [
-            Path(b.target, a.chance * b.chance, (a.lag_s[0] + b.lag_s[0], a.lag_s[1] + b.lag_s[1]), _wider(a.scope, b.scope))
+            Path(
+                b.target,
+                a.chance * b.chance,
+                (a.lag_s[0] + b.lag_s[0], a.lag_s[1] + b.lag_s[1]),
+                _wider(a.scope, b.scope),
+            )
             for a in found
             if a.target in RELAYS
             for b in direct.get(a.target, ())
@@ -190,7 +195,7 @@ def _prune(network: Network, roots: list[Hypothesis]) -> list[Hypothesis]:
 
 def _exchange(network: Network, roots: list[Hypothesis]) -> list[Hypothesis]:
     """Replace single roots by better ones, at most once per root."""
-    for root in list(roots):
+    for root in roots:
         others = [r for r in roots if r is not root]
         misses = network.misses(others)
         pool = [h for h in network.hypotheses if h not in others]
@@ -210,7 +215,9 @@ def share(network: Network, roots: Sequence[Hypothesis]) -> dict[str, list[int]]
     return owned
 
 
-def rivals(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, temperature: float) -> list[tuple[Hypothesis | None, float]]:
+def rivals(
+    network: Network, roots: Sequence[Hypothesis], root: Hypothesis, temperature: float
+) -> list[tuple[Hypothesis | None, float]]:
     """Return the root and its rivals with probabilities that sum to 1 (None = no incident at all), best first.
 
     Rivals are hypotheses that touch the same items, scored with the other accepted roots in place.
@@ -219,10 +226,14 @@ def rivals(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, temp
     misses = network.misses(others)
     mine = set(network.weights[root.key])
     pool: list[Hypothesis | None] = [None, root]
-    pool.extend(h for h in network.hypotheses if h is not root and h not in others and mine & set(network.weights[h.key]))
+    pool.extend(
+        h for h in network.hypotheses if h is not root and h not in others and mine & set(network.weights[h.key])
+    )
     scores = [(0.0 if h is None else gain(network, misses, h)) / temperature for h in pool]
     top = max(scores)
     masses = [math.exp(s - top) for s in scores]
     total = sum(masses)
-    ranked = sorted(zip(pool, masses, strict=True), key=lambda pair: (-pair[1], pair[0] is not root, pair[0].key if pair[0] else ""))
+    ranked = sorted(
+        zip(pool, masses, strict=True), key=lambda pair: (-pair[1], pair[0] is not root, pair[0].key if pair[0] else "")
+    )
     return [(h, mass / total) for h, mass in ranked]

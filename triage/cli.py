@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import rich_click as click
 
 from triage import __version__
+from triage.cli_catalog import playbooks, signatures
 from triage.errors import TriageError
 
 if TYPE_CHECKING:
@@ -78,10 +79,23 @@ def main() -> None:
     """
 
 
+main.add_command(signatures)
+main.add_command(playbooks)
+
+
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the report.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write to this file (or into this folder) instead of the screen.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to write the report.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write to this file (or into this folder) instead of the screen."
+)
 @click.option("--since", help="Only what happened from this time on (ISO 8601).")
 @click.option("--until", help="Only what happened up to this time (ISO 8601).")
 @click.option("--around", help="Only what happened around this time (ISO 8601).")
@@ -89,13 +103,25 @@ def main() -> None:
 @click.option("--host", help="Only this host (short name).")
 @click.option("--job", help="Only this job.")
 @click.option("--attempt", default="last", show_default=True, help="Which start of the job: a number, last or all.")
-@click.option("--topology", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Rack file: YAML, JSON, CSV or Slurm topology.conf.")
+@click.option(
+    "--topology",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Rack file: YAML, JSON, CSV or Slurm topology.conf.",
+)
 @click.option("--year", type=click.IntRange(1970, 9999), help="Year of stamps that name none.")
 @click.option("--tz", help="Zone of stamps that name none (Europe/Berlin, UTC).")
 @click.option("--why", is_flag=True, help="Print the arithmetic behind each diagnosis.")
-@click.option("--decision", "decision_only", is_flag=True, help="Print only the decision, as one JSON line (for launch scripts).")
+@click.option(
+    "--decision", "decision_only", is_flag=True, help="Print only the decision, as one JSON line (for launch scripts)."
+)
 @click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 if a diagnosis has at least this level.")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
+@click.option(
+    "--signatures",
+    "signature_dirs",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="More signatures (file or folder).",
+)
 @click.option("--workers", type=click.IntRange(1, 256), help="Scanner threads (default: one per core).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes.")
 def postmortem(
@@ -172,8 +198,17 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], None] | None]:
 
 @main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--line", "lines", multiple=True, type=click.IntRange(1), help="Only this line (may be given several times).")
-@click.option("--format", "format_", type=click.Choice(["jsonl"]), default="jsonl", show_default=True, help="One JSON object per line.")
+@click.option(
+    "--line", "lines", multiple=True, type=click.IntRange(1), help="Only this line (may be given several times)."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["jsonl"]),
+    default="jsonl",
+    show_default=True,
+    help="One JSON object per line.",
+)
 @click.option("--year", type=click.IntRange(1970, 9999), help="Year of stamps that name none.")
 @click.option("--tz", help="Zone of stamps that name none.")
 def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, tz: str | None) -> None:
@@ -188,8 +223,21 @@ def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, 
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="LINE|CODE|CLASS|-")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the answer.")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to write the answer.",
+)
+@click.option(
+    "--signatures",
+    "signature_dirs",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="More signatures (file or folder).",
+)
 def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ...]) -> None:
     """Say what a log line, a code or a failure class means, and what it does not prove; - reads standard input.
 
@@ -200,96 +248,16 @@ def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ..
     click.echo(command(words, format_, _knowledge(signature_dirs, quiet=False), sys.stdin), nl=False)
 
 
-@main.group()
-def signatures() -> None:
-    """List, show, test, lint and start signatures (docs/signatures.md)."""
-
-
-@signatures.command("list")
-@click.option("--format", "format_", type=click.Choice(["text", "json", "patterns"]), default="text", show_default=True, help="How to list them.")
-@click.option("--class", "class_", help="Only this failure class.")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
-def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path, ...]) -> None:
-    """List signatures; ``--format patterns`` prints ripgrep-compatible forms, one a line."""
-    from triage.commands import list_signatures
-
-    for line in list_signatures(signature_dirs, format_, class_):
-        click.echo(line)
-
-
-@signatures.command("show")
-@click.argument("name")
-@click.option("--signatures", "signature_dirs", multiple=True, type=click.Path(exists=True, path_type=Path), help="More signatures (file or folder).")
-def signatures_show(name: str, signature_dirs: tuple[Path, ...]) -> None:
-    """Show one signature: its file, or one row of its code table (gpu-xid/79)."""
-    from triage.commands import show_signature
-
-    click.echo(show_signature(name, signature_dirs))
-
-
-@signatures.command("test")
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-def signatures_test(paths: tuple[Path, ...]) -> None:
-    """Run the examples of signature files (default: all of ours). Exit code 1 if one fails."""
-    from triage.commands import test_signatures
-
-    _problems(test_signatures(paths))
-
-
-@signatures.command("lint")
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-def signatures_lint(paths: tuple[Path, ...]) -> None:
-    """Check the manners of signature files: examples, overlaps, gaps, references. Exit code 1 if one has a problem."""
-    from triage.commands import lint_signatures
-
-    _problems(lint_signatures(paths))
-
-
-def _problems(found: tuple[list[Any], str]) -> None:
-    problems, summary = found
-    for problem in problems:
-        click.echo(str(problem))
-    click.echo(summary)
-    if problems:
-        sys.exit(1)
-
-
-@signatures.command("new")
-@click.argument("name")
-@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path(), show_default=True, help="Where to write it.")
-def signatures_new(name: str, folder: Path) -> None:
-    """Write a template that loads as soon as its blanks are filled."""
-    from triage.commands import new_signature
-
-    click.echo(f"written: {new_signature(name, folder)}")
-
-
-@main.group()
-def playbooks() -> None:
-    """List and show playbooks, one per failure class."""
-
-
-@playbooks.command("list")
-def playbooks_list() -> None:
-    """List the failure classes."""
-    from triage.commands import list_playbooks
-
-    for line in list_playbooks():
-        click.echo(line)
-
-
-@playbooks.command("show")
-@click.argument("class_", metavar="CLASS")
-def playbooks_show(class_: str) -> None:
-    """Show the playbook of a class."""
-    from triage.commands import show_playbook
-
-    click.echo(show_playbook(class_))
-
-
 @main.command()
 @click.argument("name", required=False)
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to write the reports.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to write the reports.",
+)
 def demo(name: str | None, format_: str) -> None:
     """Run the main job on the samples that come with triage (all, or the one named)."""
     from triage.commands import demo_cases, write_report
@@ -310,14 +278,6 @@ def report_schema() -> None:
     from triage.commands import schema_text
 
     click.echo(schema_text("report"), nl=False)
-
-
-@signatures.command("schema")
-def signature_schema() -> None:
-    """Print the JSON Schema of signature files, for editors."""
-    from triage.commands import schema_text
-
-    click.echo(schema_text("signature"))
 
 
 @main.command()

@@ -17,7 +17,8 @@ from triage import catalog, knowledge
 from triage.errors import Problem, UsageError
 from triage.loader import load_files, suggestion
 from triage.patterns import rg_form
-from triage.pipeline import Options, around as window_around
+from triage.pipeline import Options
+from triage.pipeline import around as window_around
 from triage.report import Report
 from triage.signature import Signature
 
@@ -51,7 +52,9 @@ def options_of(
         try:
             start, end = window_around(moment(around, zone, "--around"), length)
         except OverflowError as err:
-            raise UsageError(f"--span: {span!r} around {around!r} leaves the calendar; spans look like 30m or 2h") from err
+            raise UsageError(
+                f"--span: {span!r} around {around!r} leaves the calendar; spans look like 30m or 2h"
+            ) from err
     if attempt not in ("last", "all") and not re.fullmatch(r"[1-9][0-9]{0,8}", str(attempt)):
         raise UsageError(f"--attempt: {attempt!r} is neither a number nor 'last' nor 'all'")
     return Options(
@@ -85,7 +88,9 @@ def moment(text: str, zone: timezone, option: str) -> datetime:
         raise UsageError(f"{option}: {text!r} is not a time such as 2026-03-01T02:17:00Z") from err
 
 
-def write_report(report: Report, format_: str, out: Path | None, *, why: bool = False, decision_only: bool = False) -> None:
+def write_report(
+    report: Report, format_: str, out: Path | None, *, why: bool = False, decision_only: bool = False
+) -> None:
     """Render and write a report to the screen, a file or into a folder."""
     import importlib
 
@@ -146,7 +151,9 @@ def list_signatures(dirs: Sequence[Path], format_: str, class_: str | None) -> I
         if format_ == "patterns":
             yield from (rg_form(p) for p in signature.patterns if not signature.where)
         elif format_ == "json":
-            yield json.dumps({"id": signature.id, "class": signature.class_, "role": signature.role.value, "title": signature.title})
+            yield json.dumps(
+                {"id": signature.id, "class": signature.class_, "role": signature.role.value, "title": signature.title}
+            )
         else:
             yield f"{signature.id:<44} {signature.class_:<22} {signature.role.value:<13} {signature.title}"
 

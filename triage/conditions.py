@@ -27,7 +27,12 @@ def derive(events: Sequence[Event], signatures: Iterable[Signature]) -> list[Eve
         condition = signature.condition
         if condition is None:
             continue
-        members = [e for name in condition.signatures for e in by_id.get(name, ()) if e.why != "recovered" or condition.type == "event_count"]
+        members = [
+            e
+            for name in condition.signatures
+            for e in by_id.get(name, ())
+            if e.why != "recovered" or condition.type == "event_count"
+        ]
         for group in _groups(members, condition.group_by):
             chosen = _satisfied(group, condition)
             if chosen:

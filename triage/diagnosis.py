@@ -35,13 +35,17 @@ class Surroundings:
     checkpoints: Sequence[tuple[str, int | None]] = ()
 
 
-def diagnose(incident: Incident, number: int, playbook: pb.Playbook | None, around: Surroundings, confidence: float) -> Diagnosis:
+def diagnose(
+    incident: Incident, number: int, playbook: pb.Playbook | None, around: Surroundings, confidence: float
+) -> Diagnosis:
     """Return the diagnosis of one incident."""
     place = _culprit(incident, around)
     variant = _variant(incident)
     evidence, symptoms = cite(incident)
     values = _values(incident, place, variant, evidence)
-    steps, summary, missing = (), _plain_summary(incident, place), ()
+    steps: tuple[Step, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    summary = _plain_summary(incident, place)
     if playbook is not None:
         steps = tuple(
             Step(StepKind(s.kind), s.text, s.command, Risk(s.risk)) for s in pb.render(playbook, values, variant)
@@ -124,7 +128,11 @@ def _with_rank(incident: Incident, place: Place) -> Place:
     """A fault of a host took a rank down: name it if its own symptoms, else its crash, name just one rank there."""
     if place.rank is not None:
         return place
-    near = [e for e in incident.events if e.place.rank is not None and (place.host is None or e.place.host in (None, place.host))]
+    near = [
+        e
+        for e in incident.events
+        if e.place.rank is not None and (place.host is None or e.place.host in (None, place.host))
+    ]
     local = {e.place.rank for e in near if e.class_ not in CONSEQUENCES and e.class_ != "nccl-timeout"}
     crashed = {e.place.rank for e in near if e.class_ == "rank-crash" and _died_itself(e, place)}
     for ranks in (local, crashed):
@@ -135,7 +143,11 @@ def _with_rank(incident: Incident, place: Place) -> Place:
 
 def _died_itself(event: Event, place: Place) -> bool:
     """Say whether a crash line is about the process on this host, not about a lost peer or the watchdog's abort."""
-    if event.fields.get("exitcode") in (-6, -15) or event.fields.get("peer") is not None or event.signature.startswith("nccl-"):
+    if (
+        event.fields.get("exitcode") in (-6, -15)
+        or event.fields.get("peer") is not None
+        or event.signature.startswith("nccl-")
+    ):
         return False
     return event.place.host == place.host or place.host is None
 
@@ -208,7 +220,7 @@ def _alternatives(incident: Incident, confidence: float) -> tuple[Alternative, .
     rivals: list[Rival] = [r for r in incident.rivals if r.class_ is not None]
     mass = sum(r.probability for r in incident.rivals)
     left = max(0.0, 1.0 - confidence)
-    out = []
+    out: list[Alternative] = []
     for rival in sorted(rivals, key=lambda r: -r.probability)[:MAX_ALTERNATIVES]:
         share = left * rival.probability / mass if mass > 0 else 0.0
         if share >= MIN_ALTERNATIVE or len(out) < 2:
@@ -243,13 +255,16 @@ def decide(diagnoses: Sequence[Diagnosis], checkpoints: Sequence[tuple[str, int 
     leading = max(diagnoses, key=lambda d: (order.index(d.restart), d.confidence))
     hosts = tuple(sorted({d.place.host for d in diagnoses if d.exclude_host and d.place.host and d.confidence >= 0.5}))
     drain = tuple(
-        f"scontrol update NodeName={shlex.quote(h)} State=DRAIN Reason={shlex.quote('triage: ' + _class_of(diagnoses, h))}" for h in hosts
+        f"scontrol update NodeName={shlex.quote(h)} State=DRAIN Reason={shlex.quote('triage: ' + _class_of(diagnoses, h))}"
+        for h in hosts
     )
     suspects = tuple(sorted({c for d in diagnoses for c in d.suspect_checkpoints}))
     good = [path for path, _ in checkpoints if path not in suspects]
     first = diagnoses[0]
     restart = leading.restart if first.class_ != UNKNOWN_CLASS else Restart.UNCLEAR
-    return Decision(restart, hosts, drain, good[-1] if good else None, suspects, f"{first.title}: {_first_sentence(first.summary)}")
+    return Decision(
+        restart, hosts, drain, good[-1] if good else None, suspects, f"{first.title}: {_first_sentence(first.summary)}"
+    )
 
 
 def _class_of(diagnoses: Sequence[Diagnosis], host: str) -> str:

@@ -37,7 +37,7 @@ class ReferenceEngine:
 
     def candidates(self, block: Block) -> list[tuple[int, int]]:
         """See :class:`Engine`."""
-        found = []
+        found: list[tuple[int, int]] = []
         data = bytes(block)
         start = 0
         for line in data.split(b"\n"):
@@ -82,7 +82,9 @@ def build(forms: Sequence[str], cache: Path | None = None) -> Engine:
         import hyperscan
     except ImportError:
         return ReferenceEngine(forms)
-    name = hashlib.sha256("\0".join([hyperscan.__version__, _cpu(), *forms]).encode()).hexdigest()[:32]
+    name = hashlib.sha256("\0".join([str(getattr(hyperscan, "__version__", "")), _cpu(), *forms]).encode()).hexdigest()[
+        :32
+    ]
     saved = cache / f"{name}.hsdb" if cache else None
     if saved is not None and (data := _read(saved)) is not None:
         try:

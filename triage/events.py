@@ -69,11 +69,16 @@ def _one_voice_per_line(events: Sequence[Event]) -> list[Event]:
     out = []
     for event in events:
         said = best.get((event.lines[0].path, event.lines[0].line))
-        if said is not None and said.class_ != event.class_ and event.role in (Role.ROOT, Role.SYMPTOM):
-            if event.role is Role.SYMPTOM or _telling(said) > CLEARLY * _telling(event):
-                event = replace(event, role=Role.CONTEXT, why=f"the same line speaks for {said.class_}")
+        if said is not None and said.class_ != event.class_ and _yields(event, said):
+            event = replace(event, role=Role.CONTEXT, why=f"the same line speaks for {said.class_}")
         out.append(event)
     return out
+
+
+def _yields(event: Event, said: Event) -> bool:
+    """Say whether an event is silenced by a root that stands on its line."""
+    clearly = _telling(said) > CLEARLY * _telling(event)
+    return event.role is Role.SYMPTOM or (event.role is Role.ROOT and clearly)
 
 
 def _telling(event: Event) -> float:
@@ -167,11 +172,12 @@ def place_of(hit: Hit, path: str, topology: Topology) -> Place:
 def _weak_rank(fields: Mapping[str, Scalar], parsed: Parsed, topology: Topology, job: str | None) -> int | None:
     """Ranks that are global only under conditions: Slurm task ids, process-group ranks, local ranks of a one-host job."""
     local = _number(fields.get("local_rank")) if fields.get("local_rank") is not None else parsed.local_rank
-    tasks = () if job in topology.local_ranks else (parsed.task, _number(fields.get("task")))  # a task may be a torchrun agent
+    # A Slurm task may be a torchrun agent: then its number is no rank.
+    tasks: tuple[int | None, ...] = () if job in topology.local_ranks else (parsed.task, _number(fields.get("task")))
     for value in (*tasks, _number(fields.get("pg_rank"))):
         if value is not None:
             return value
-    return local if topology.one_host(job) else None
+    return _number(local) if topology.one_host(job) else None
 
 
 def _device(hit: Hit) -> tuple[str | None, str | None]:
@@ -199,7 +205,9 @@ def _key(dated: _Dated) -> tuple[object, ...]:
 
 def _events(members: Sequence[tuple[_Dated, Tally]]) -> Iterator[Event]:
     """Split the hits of one signature at one place into runs without a gap of ten minutes; copies count once."""
-    ordered = sorted(members, key=lambda m: (m[0].when.at is None, m[0].when.at or datetime.min, m[0].path, m[0].hit.line))
+    ordered = sorted(
+        members, key=lambda m: (m[0].when.at is None, m[0].when.at or datetime.min, m[0].path, m[0].hit.line)
+    )
     runs: list[list[tuple[_Dated, Tally]]] = []
     holes = list(_holes(ordered))
     for member in ordered:
@@ -256,7 +264,10 @@ def _event(run: Sequence[tuple[_Dated, Tally]]) -> Event:
         effective=_effective(first),
         count=max(per_file.values()) if _is_copy(first) else sum(per_file.values()),
         lines=tuple(_evidence(d) for d in _chosen(dated)),
-        fields={**first.hit.fields, **({"uptime_s": first.hit.parsed.uptime_s} if first.hit.parsed.uptime_s is not None else {})},
+        fields={
+            **first.hit.fields,
+            **({"uptime_s": first.hit.parsed.uptime_s} if first.hit.parsed.uptime_s is not None else {}),
+        },
         group=signature.group,
         variant=signature.variant,
         count_is_lower_bound=any(t.lower_bound for t in tallies),
@@ -293,7 +304,14 @@ def _evidence(dated: _Dated) -> Evidence:
 def _effective(dated: _Dated) -> When:
     """Date an event back by the span its line names (``ran for N ms``)."""
     when, fields = dated.when, dated.hit.fields
-    span = next((float(v) / d for k, d in (("ran_for_ms", 1000.0), ("ran_for_s", 1.0)) if isinstance(v := fields.get(k), (int, float))), 0.0)
+    span = next(
+        (
+            float(v) / d
+            for k, d in (("ran_for_ms", 1000.0), ("ran_for_s", 1.0))
+            if isinstance(v := fields.get(k), (int, float))
+        ),
+        0.0,
+    )
     if when.at is None or not 0 < span < 30 * 86400:
         return when
     return When(when.at - timedelta(seconds=span), when.uncertainty_s, when.basis)
@@ -310,7 +328,9 @@ def drop_recovered(events: Sequence[Event], recovered_by: Mapping[str, tuple[tup
         by_id[event.signature].append(event)
     out = []
     for event in events:
-        names, span = recovered_by.get(event.signature) or recovered_by.get(event.signature.partition("/")[0]) or ((), 0.0)
+        names, span = (
+            recovered_by.get(event.signature) or recovered_by.get(event.signature.partition("/")[0]) or ((), 0.0)
+        )
         if any(_recovers(event, other, span) for name in names for other in by_id.get(name, ())):
             event = replace(event, role=Role.CONTEXT, why="recovered")
         out.append(event)
@@ -359,5 +379,3 @@ def iter_fields(events: Iterable[Event], name: str) -> Iterator[tuple[Event, Sca
     for event in events:
         if (value := event.fields.get(name)) is not None:
             yield event, value
-
-

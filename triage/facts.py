@@ -31,7 +31,9 @@ _LIGHTNING: Final = re.compile(r"GLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<nra
 _GLOBAL: Final = re.compile(r"global_ranks=\[(?P<ranks>[\d, ]*)\]")
 _NODES: Final = re.compile(r"group_world_size=(?P<nodes>\d+)")
 _TIMM: Final = re.compile(r"distributed init \(rank (?P<rank>\d+)\)")
-_ADDRESS: Final = re.compile(r"(?P<host>[^\s:]+):\d+:\d+ \[\d+\] NCCL INFO Bootstrap ?: Using (?:\[\d+\])?[\w.-]+:(?P<address>[0-9a-fA-F.:]+?)<\d+>")
+_ADDRESS: Final = re.compile(
+    r"(?P<host>[^\s:]+):\d+:\d+ \[\d+\] NCCL INFO Bootstrap ?: Using (?:\[\d+\])?[\w.-]+:(?P<address>[0-9a-fA-F.:]+?)<\d+>"
+)
 
 
 @dataclass(frozen=True, slots=True)

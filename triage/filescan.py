@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from triage.engine import Engine
 from triage.block import SMALL_BYTES, TEXT_LIMIT, Block
+from triage.engine import Engine
+from triage.facts import LIMIT as FACT_LIMIT
 from triage.matching import MATCH_TIMEOUT_S, Unconfirmed, confirm, confirm_row
 from triage.model import Scalar
 from triage.peel import Peeler, strip_ansi
-from triage.facts import LIMIT as FACT_LIMIT
 from triage.plan import FACT, METRIC, SIGNATURE, TRIGGER, Plan
 from triage.reading import Piece, line_at
 from triage.signature import Signature
@@ -31,7 +31,22 @@ LOG_LINES = 2000  # a longer file whose lines carry times is a log, no dump
 METRIC_TARGET, FACT_TARGET = (METRIC, 0), (FACT, 0)
 _END = itemgetter(1)
 METRIC_LIMIT = 2_000_000
-PLACE_CAPTURES = ("host", "rank", "pg_rank", "local_rank", "task", "gpu", "pci", "nic", "nvme", "dimm", "path", "server", "peer", "command")
+PLACE_CAPTURES = (
+    "host",
+    "rank",
+    "pg_rank",
+    "local_rank",
+    "task",
+    "gpu",
+    "pci",
+    "nic",
+    "nvme",
+    "dimm",
+    "path",
+    "server",
+    "peer",
+    "command",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +200,7 @@ class _State:
         if long_line:  # pieces of one line overlap, and a pattern counts once a line
             targets = {target: end for target, end in targets.items() if target not in self.on_long_line}
             self.on_long_line.update(target for target in targets if target[0] != SIGNATURE)
-        if METRIC_TARGET in targets:
-            self._metric(data, number, start, stop)
-            del targets[METRIC_TARGET]
-        if FACT_TARGET in targets:
-            if len(self.out.facts) < FACT_LIMIT:
-                self.out.facts.append((data.first_line + number, _window(data.scanned, start, stop, targets[FACT_TARGET])))
-            del targets[FACT_TARGET]
+        self._note(data, number, start, stop, targets)
         if not targets:
             return
         wanted = sorted(targets)
@@ -204,13 +213,26 @@ class _State:
         if all(kind == SIGNATURE and index in self.plan.benign for kind, index in wanted):
             self.out.benign += len(wanted)
             return
+        self._judge(data, number, line, wanted)
+
+    def _note(self, data: Block, number: int, start: int, stop: int, targets: dict[tuple[int, int], int]) -> None:
+        """Keep metric lines and facts as text, and take them off the targets."""
+        if targets.pop(METRIC_TARGET, None) is not None:
+            self._metric(data, number, start, stop)
+        end = targets.pop(FACT_TARGET, None)
+        if end is not None and len(self.out.facts) < FACT_LIMIT:
+            self.out.facts.append((data.first_line + number, _window(data.scanned, start, stop, end)))
+
+    def _judge(self, data: Block, number: int, line: str, wanted: Sequence[tuple[int, int]]) -> None:
+        """Confirm what may match a line, now with its prefixes, and read the rows it triggers."""
         parsed = data.parsed_line(number)
-        if parsed.body.startswith("    ") and number and data.parsed_line(number - 1).body.lstrip().startswith('File "'):
+        if parsed.body.startswith("    ") and number and _is_frame(data.parsed_line(number - 1).body):
             return  # a line of source code that a traceback shows
         near = data.stamped_above(number) or self.near
         self.near = near
-        hits = [hit for kind, index in wanted if kind == SIGNATURE and (hit := self._confirm(index, line, parsed, data, number, near))]
-        if long_line:
+        indices = [index for kind, index in wanted if kind == SIGNATURE]
+        hits = [hit for index in indices if (hit := self._confirm(index, line, parsed, data, number, near))]
+        if data.first_line + number == self.long_line:
             self.on_long_line.update((SIGNATURE, hit.index) for hit in hits)
         self._keep(hits)
         for kind, index in wanted:
@@ -292,9 +314,15 @@ class _State:
             if row.line - 1 < len(numbers) and row.line - 1 >= position - 1 and row.end_line >= position + 1:
                 line = data.first_line + numbers[row.line - 1]
                 end = data.first_line + numbers[min(row.end_line, len(numbers)) - 1]
-                tags = {k: v for k in ("rank", "local_rank", "task", "host", "pid") if (v := getattr(data.parsed_line(number), k)) is not None}
+                tags = {
+                    k: v
+                    for k in ("rank", "local_rank", "task", "host", "pid")
+                    if (v := getattr(data.parsed_line(number), k)) is not None
+                }
                 text = data.text(numbers[row.line - 1])
-                self._row(source.name, Row(row.kind, line, end, {**tags, **row.fields}, text), near, data.parsed_line(number))
+                self._row(
+                    source.name, Row(row.kind, line, end, {**tags, **row.fields}, text), near, data.parsed_line(number)
+                )
                 return
 
     def _row(self, source: str, row: Row, near: tuple[int, Parsed] | None, parsed: Parsed | None = None) -> None:
@@ -313,7 +341,9 @@ class _State:
         """Read whole-file row sources and settle the counts."""
         if self.sampled:
             share = 1 - self.stamped / self.sampled
-            self.out.undated = round(share * self.out.lines) if self.sampled < self.out.lines else self.sampled - self.stamped
+            self.out.undated = (
+                round(share * self.out.lines) if self.sampled < self.out.lines else self.sampled - self.stamped
+            )
         if not self.dump_text or (self.out.lines > LOG_LINES and 2 * self.stamped > self.sampled):
             return
         text = b"".join(self.dump_text).decode("utf-8", "replace")
@@ -328,9 +358,15 @@ class _State:
                 lines = [strip_ansi(line).rstrip("\r") for line in physical]
             for row in source.rows(lines):
                 original = physical[row.line - 1][:TEXT_LIMIT] if row.line <= len(physical) else row.text
-                near = next((s for s in reversed(self.out.samples) if s[0] <= row.line and s[1].stamp is not None), None)
+                near = next(
+                    (s for s in reversed(self.out.samples) if s[0] <= row.line and s[1].stamp is not None), None
+                )
                 parsed = replace(self.peeler.peel(original), source=source.name, origin=source.origin)
                 self._row(source.name, Row(row.kind, row.line, row.end_line, row.fields, original), near, parsed)
+
+
+def _is_frame(body: str) -> bool:
+    return body.lstrip().startswith('File "')
 
 
 def _window(data: bytes, start: int, stop: int, end: int) -> str:

@@ -6,7 +6,18 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from triage.causes import CONSEQUENCE_PRIOR, CONSEQUENCES, LEAK, OPENS_AT, STANDS_ALONE, STRENGTH, SYMPTOM_PRIOR, Hypothesis, Item, Path
+from triage.causes import (
+    CONSEQUENCE_PRIOR,
+    CONSEQUENCES,
+    LEAK,
+    OPENS_AT,
+    STANDS_ALONE,
+    STRENGTH,
+    SYMPTOM_PRIOR,
+    Hypothesis,
+    Item,
+    Path,
+)
 from triage.model import Event, Place
 from triage.vocabulary import UNKNOWN_CLASS, Noise, Origin, Role, Scope
 
@@ -72,9 +83,9 @@ def _item(key: str, events: Sequence[Event], alive_after: AliveAfter) -> Item:
 
     best = max(events, key=worth)
     strength, leak = STRENGTH[best.strength], LEAK[best.noise]
-    if best.noise is not Noise.NEVER and best.origin in (Origin.TRAINING, Origin.GENERIC, Origin.NCCL):
-        if all(alive_after(line.path, line.line) for event in events for line in event.lines[-1:]):
-            strength, leak = strength * ALIVE_STRENGTH, max(leak, ALIVE_LEAK)
+    of_job = best.noise is not Noise.NEVER and best.origin in (Origin.TRAINING, Origin.GENERIC, Origin.NCCL)
+    if of_job and all(alive_after(line.path, line.line) for event in events for line in event.lines[-1:]):
+        strength, leak = strength * ALIVE_STRENGTH, max(leak, ALIVE_LEAK)
     role = min((e.role for e in events), key=lambda r: _ROLE_ORDER[r])
     return Item(key, best.class_, role, strength, leak, tuple(sorted(events, key=lambda e: -worth(e)[0])))
 
@@ -126,7 +137,9 @@ class Gate:
             return 1.0
         scope = item.events[0].scope if edge is None else edge.scope
         cause = opener.events[0]
-        if not any(self._near(cause.place, e.place, scope) or (edge is None and _names(e, cause)) for e in item.events[:20]):
+        if not any(
+            self._near(cause.place, e.place, scope) or (edge is None and _names(e, cause)) for e in item.events[:20]
+        ):
             return 0.0
         window = (-OWN_WINDOW_S, OWN_WINDOW_S) if edge is None else edge.lag_s
         if not _in_time(opener, item, window):
@@ -159,7 +172,9 @@ class Gate:
 def _names(event: Event, cause: Event) -> bool:
     """Say whether one of the two names the other's host as its peer: both ends of one transfer."""
     hosts = (cause.place.host, event.place.host)
-    return None not in hosts and (event.fields.get("peer_host") == hosts[0] or cause.fields.get("peer_host") == hosts[1])
+    return None not in hosts and (
+        event.fields.get("peer_host") == hosts[0] or cause.fields.get("peer_host") == hosts[1]
+    )
 
 
 def _differ(a: object, b: object) -> bool:
@@ -198,5 +213,3 @@ def _above(effect: Item, cause: Item) -> bool:
     above = [(a.lines[0].path, a.lines[-1].line) for a in effect.events]
     below = {c.lines[0].path: c.lines[0].line for c in cause.events}
     return all(path in below and line < below[path] for path, line in above)
-
-

@@ -48,7 +48,9 @@ def find_inputs(paths: Sequence[str]) -> list[Input]:
             found.append(Input("<stdin>", None))
         elif os.path.isdir(text):  # noqa: PTH112
             found.extend(_walk(path, _prefix(path, len(paths), folders)))
-        elif (item := _stat(path, path.name if len(paths) == 1 else path.as_posix().lstrip("/"))).path or item.problem == _SPECIAL:
+        elif (
+            item := _stat(path, path.name if len(paths) == 1 else path.as_posix().lstrip("/"))
+        ).path or item.problem == _SPECIAL:
             found.append(item)
         else:
             missing.append(Input(text, None, problem=item.problem))
@@ -106,7 +108,9 @@ def _stat(path: Path, shown: str) -> Input:
     return Input(shown, path, status.st_size, status.st_mtime)
 
 
-def scan_inputs(inputs: Sequence[Input], plan: Plan, *, workers: int | None = None, progress: Progress | None = None) -> list[FileScan]:
+def scan_inputs(
+    inputs: Sequence[Input], plan: Plan, *, workers: int | None = None, progress: Progress | None = None
+) -> list[FileScan]:
     """Scan every input and return the scans in the order of ``inputs``."""
     threads = workers or os.cpu_count() or 1
     total = sum(item.size for item in inputs)

@@ -73,7 +73,9 @@ def find_sources() -> tuple[list[LineSource], list[RowSource]]:
     return lines, rows
 
 
-def load_signatures(extra: Sequence[Path] = (), cache: Path | None = None) -> tuple[tuple[Signature, ...], tuple[Problem, ...]]:
+def load_signatures(
+    extra: Sequence[Path] = (), cache: Path | None = None
+) -> tuple[tuple[Signature, ...], tuple[Problem, ...]]:
     """Return our signatures, overridden and completed by the user's, and all problems."""
     ours = sigcache.load(signature_files([data_dir("signatures")]), cache)
     by_id = {s.id: s for s in ours.signatures}
@@ -82,9 +84,9 @@ def load_signatures(extra: Sequence[Path] = (), cache: Path | None = None) -> tu
         theirs = loader.load_files(signature_files([folder]), known=by_id)
         problems.extend(theirs.problems)
         by_id.update({s.id: s for s in theirs.signatures})
-        for name in _disabled(folder, problems):
-            if by_id.pop(name, None) is None:
-                problems.append(Problem(str(folder / "disabled.yml"), 1, 1, f"no signature {name!r}", loader.suggestion(name, by_id)))
+        unknown = [name for name in _disabled(folder, problems) if by_id.pop(name, None) is None]
+        where = str(folder / "disabled.yml")
+        problems.extend(Problem(where, 1, 1, f"no signature {n!r}", loader.suggestion(n, by_id)) for n in unknown)
     return tuple(by_id[name] for name in sorted(by_id)), tuple(problems)
 
 
@@ -113,7 +115,9 @@ def load(extra: Sequence[Path] = (), *, cache: Path | None = None) -> Knowledge:
 
 def digest(signatures: Sequence[Signature]) -> str:
     """Return a hash of what decides matches and meaning."""
-    text = json.dumps([[s.id, s.class_, s.role.value, list(s.patterns), list(s.not_patterns), sorted(s.table)] for s in signatures])
+    text = json.dumps(
+        [[s.id, s.class_, s.role.value, list(s.patterns), list(s.not_patterns), sorted(s.table)] for s in signatures]
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -10,7 +10,9 @@ from triage.patterns import unbounded_gaps
 from triage.signature import Signature
 from triage.vocabulary import CLASSES, Role, Status
 
-_PRIVATE = re.compile(r"\b(?:192\.0\.2|198\.51\.100|203\.0\.113|127\.0\.0|0\.0\.0|169\.254|10|192\.168|172\.(?:1[6-9]|2\d|3[01])|255\.255|224\.0)\.")
+_PRIVATE = re.compile(
+    r"\b(?:192\.0\.2|198\.51\.100|203\.0\.113|127\.0\.0|0\.0\.0|169\.254|10|192\.168|172\.(?:1[6-9]|2\d|3[01])|255\.255|224\.0)\."
+)
 _IP = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
 _CHAT = re.compile(r"as an ai|certainly!|here is|i cannot|chatgpt|claude", re.I)
 _LITERAL = re.compile(r"[A-Za-z0-9_ :./-]{4,}")
@@ -45,8 +47,12 @@ def gaps_are_bounded(signature: Signature) -> Iterator[Problem]:
 def patterns_hold_fixed_text(signature: Signature) -> Iterator[Problem]:
     """The scanner lives on literals."""
     for pattern in signature.patterns:
-        if not signature.where and not _LITERAL.search(re.sub(r"\(\?P<\w+>|\\[a-zA-Z]|[()|?*+{}\[\]]", "\x00", pattern).replace("\\", "")):
-            yield _problem(signature, f"no fixed text of four characters in {pattern!r}", "add words the emitter always prints")
+        if not signature.where and not _LITERAL.search(
+            re.sub(r"\(\?P<\w+>|\\[a-zA-Z]|[()|?*+{}\[\]]", "\x00", pattern).replace("\\", "")
+        ):
+            yield _problem(
+                signature, f"no fixed text of four characters in {pattern!r}", "add words the emitter always prints"
+            )
 
 
 def stable_means_proven(signature: Signature) -> Iterator[Problem]:
@@ -68,10 +74,14 @@ def examples_use_invented_addresses(signature: Signature) -> Iterator[Problem]:
     """Examples carry documentation or private addresses only."""
     for example in (*signature.matches, *signature.near_misses):
         for address in _IP.findall(example.text):
-            if not _PRIVATE.match(address) and not re.search(r"(?:version|v|driver|fw|rev)[ .:]*" + re.escape(address), example.text, re.I):
+            if not _PRIVATE.match(address) and not re.search(
+                r"(?:version|v|driver|fw|rev)[ .:]*" + re.escape(address), example.text, re.I
+            ):
                 octets = [int(o) for o in address.split(".")]
                 if all(o < 256 for o in octets) and octets[0] > 20:
-                    yield _problem(signature, f"example names a public address {address}", "use 192.0.2.x", example.line)
+                    yield _problem(
+                        signature, f"example names a public address {address}", "use 192.0.2.x", example.line
+                    )
 
 
 CHECKS: tuple[Callable[[Signature], Iterator[Problem]], ...] = (

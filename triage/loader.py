@@ -67,13 +67,19 @@ def at(marks: Marks, where: Sequence[str | int]) -> tuple[int, int]:
 def yaml_problem(path: Path, err: Exception) -> Problem:
     """Turn a YAML or file error into a problem."""
     if isinstance(err, OSError):
-        return Problem(str(path), 1, 1, f"cannot be read: {err.strerror}", "check the name and the permissions of the file")
+        return Problem(
+            str(path), 1, 1, f"cannot be read: {err.strerror}", "check the name and the permissions of the file"
+        )
     if isinstance(err, UnicodeDecodeError):
-        return Problem(str(path), 1, 1, f"is not UTF-8: byte {err.start} is {err.object[err.start]:#04x}", "save the file as UTF-8")
+        return Problem(
+            str(path), 1, 1, f"is not UTF-8: byte {err.start} is {err.object[err.start]:#04x}", "save the file as UTF-8"
+        )
     mark = getattr(err, "problem_mark", None)
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     text = getattr(err, "problem", None) or str(err)
-    return Problem(str(path), line, column, f"not readable as YAML: {text}", "quote values that hold ':' or '#' with '...'")
+    return Problem(
+        str(path), line, column, f"not readable as YAML: {text}", "quote values that hold ':' or '#' with '...'"
+    )
 
 
 def load_files(paths: Iterable[Path], known: Mapping[str, Signature] | None = None) -> Loaded:
@@ -97,7 +103,9 @@ def load_files(paths: Iterable[Path], known: Mapping[str, Signature] | None = No
         if found.id in signatures:
             line, column = at(marks, ("id",))
             other = signatures[found.id].path
-            problems.append(Problem(str(path), line, column, f"duplicate id {found.id!r}", f"also in {other}; ids are never reused"))
+            problems.append(
+                Problem(str(path), line, column, f"duplicate id {found.id!r}", f"also in {other}; ids are never reused")
+            )
             continue
         signatures[found.id], places[found.id] = found, marks
     problems.extend(_dangling(signatures, known or {}, places))
@@ -110,7 +118,9 @@ def _dangling(
     pool = {**loaded, **signatures}
     known = set(pool) | {f"{s.id}/{code}" for s in pool.values() for code in s.table}
     for signature in signatures.values():
-        lists: dict[tuple[str, ...], Sequence[str]] = {(k,): getattr(signature, k) for k in ("recovered_by", "cancels", "overlaps")}
+        lists: dict[tuple[str, ...], Sequence[str]] = {
+            (k,): getattr(signature, k) for k in ("recovered_by", "cancels", "overlaps")
+        }
         if signature.condition:
             lists["condition", "signatures"] = signature.condition.signatures
         for where, names in lists.items():
@@ -118,7 +128,9 @@ def _dangling(
                 if name not in known:
                     line, column = at(places[signature.id], (*where, position))
                     hint = suggestion(name, known) or "triage signatures list shows all ids"
-                    yield Problem(signature.path, line, column, f"{where[-1]} refers to unknown signature {name!r}", hint)
+                    yield Problem(
+                        signature.path, line, column, f"{where[-1]} refers to unknown signature {name!r}", hint
+                    )
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -136,7 +148,9 @@ def _signature(path: Path, document: Any, marks: Marks) -> tuple[Signature | Non
     from triage.schemas.signature import SignatureFile
 
     if not isinstance(document, dict):
-        return None, [Problem(str(path), 1, 1, "a signature file is a mapping", "start with 'id: ...'; see docs/signatures.md")]
+        return None, [
+            Problem(str(path), 1, 1, "a signature file is a mapping", "start with 'id: ...'; see docs/signatures.md")
+        ]
     try:
         parsed = SignatureFile.model_validate(document)
     except ValidationError as err:
@@ -144,7 +158,14 @@ def _signature(path: Path, document: Any, marks: Marks) -> tuple[Signature | Non
     problems = list(_checks(path, parsed, marks))
     table: Mapping[str, Mapping[str, Any]] = {}
     if parsed.table and not (path.parent / parsed.table).is_file():
-        problems.append(Problem(str(path), *at(marks, ("table",)), f"no code table {parsed.table!r}", "it stands beside the signature file"))
+        problems.append(
+            Problem(
+                str(path),
+                *at(marks, ("table",)),
+                f"no code table {parsed.table!r}",
+                "it stands beside the signature file",
+            )
+        )
     elif parsed.table:
         table, wrong = _table(path.parent / parsed.table)
         problems.extend(wrong)
@@ -160,7 +181,9 @@ def _validation_problem(path: Path, error: Any, marks: Marks) -> Problem:
     if error["type"] == "extra_forbidden":
         message, hint = "unknown key", suggestion(str(where[-1]), _keys(where))
     elif error["type"] == "enum":
-        hint = suggestion(str(error["input"]), str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
+        hint = suggestion(
+            str(error["input"]), str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
+        )
     elif error["type"] == "missing" and where[-1] in ("match", "near_miss", "examples"):
         hint = "a signature without examples of both kinds does not load; see docs/signatures.md"
     elif error["type"] == "missing" and where[-1] == "why":
@@ -170,7 +193,13 @@ def _validation_problem(path: Path, error: Any, marks: Marks) -> Problem:
         hint = hint or ("write 90s, 10m, 2h or 7d" if "time span" in message else "")
     elif error["type"] == "string_pattern_mismatch":
         message, hint = f"{error['input']!r} is no word for this", _wanted(where, str(error["input"]))
-    return Problem(str(path), line, column, f"{name}: {message}" if name else message, hint or f"see {name or 'the fields'} in docs/signatures.md")
+    return Problem(
+        str(path),
+        line,
+        column,
+        f"{name}: {message}" if name else message,
+        hint or f"see {name or 'the fields'} in docs/signatures.md",
+    )
 
 
 def _wanted(where: Sequence[str | int], word: str) -> str:
@@ -203,15 +232,23 @@ def _checks(path: Path, parsed: Any, marks: Marks) -> Iterable[Problem]:
         yield problem(("class",), f"unknown class {parsed.class_!r}", suggestion(parsed.class_, CLASSES))
     for position, edge in enumerate(parsed.explains):
         if edge.class_ not in CLASSES:
-            yield problem(("explains", position, "class"), f"unknown class {edge.class_!r}", suggestion(edge.class_, CLASSES))
+            yield problem(
+                ("explains", position, "class"), f"unknown class {edge.class_!r}", suggestion(edge.class_, CLASSES)
+            )
     for key, patterns in (("patterns", parsed.patterns), ("not", parsed.not_)):
         for position, pattern in enumerate(patterns):
             if (message := pattern_mistake(pattern, scanned=key == "patterns")) is not None:
-                yield problem((key, position), f"bad pattern: {message}", "docs/signatures.md, 'What a pattern may hold'")
+                yield problem(
+                    (key, position), f"bad pattern: {message}", "docs/signatures.md, 'What a pattern may hold'"
+                )
     if not (parsed.patterns or parsed.where or parsed.condition):
         yield problem((), "nothing to match", "give 'patterns', 'where' or 'condition'")
     if parsed.condition is None and not (parsed.examples.match and parsed.examples.near_miss):
-        yield problem(("examples",), "needs at least one 'match' and one 'near_miss' example", "a near miss says why it must not match")
+        yield problem(
+            ("examples",),
+            "needs at least one 'match' and one 'near_miss' example",
+            "a near miss says why it must not match",
+        )
 
 
 def pattern_mistake(pattern: str, *, scanned: bool) -> str | None:
@@ -240,18 +277,24 @@ def _table(path: Path) -> tuple[Mapping[str, Mapping[str, Any]], list[Problem]]:
     except _UNREADABLE as err:
         return {}, [yaml_problem(path, err)]
     if not isinstance(document, dict):
-        return {}, [Problem(str(path), 1, 1, "a code table is a mapping of codes to rows", "79: {title: ..., class: ...}")]
+        return {}, [
+            Problem(str(path), 1, 1, "a code table is a mapping of codes to rows", "79: {title: ..., class: ...}")
+        ]
     rows: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
     for code, row in document.items():
         try:
             parsed = TableRow.model_validate(row)
         except ValidationError as err:
-            problems.extend(_validation_problem(path, {**e, "loc": (str(code), *e["loc"])}, marks) for e in err.errors())
+            problems.extend(
+                _validation_problem(path, {**e, "loc": (str(code), *e["loc"])}, marks) for e in err.errors()
+            )
             continue
         if parsed.class_ is not None and parsed.class_ not in CLASSES and parsed.class_ != "none":
             line, column = at(marks, (str(code), "class"))
-            problems.append(Problem(str(path), line, column, f"unknown class {parsed.class_!r}", suggestion(parsed.class_, CLASSES)))
+            problems.append(
+                Problem(str(path), line, column, f"unknown class {parsed.class_!r}", suggestion(parsed.class_, CLASSES))
+            )
         for name in parsed.codes(str(code)):
             rows[name] = parsed.model_dump(by_alias=True, exclude_none=True, mode="json")
     return rows, problems
@@ -316,4 +359,6 @@ def field_tests(where: Mapping[str, Any]) -> Iterable[FieldTest]:
 def _condition(parsed: Any) -> Condition | None:
     if parsed is None:
         return None
-    return Condition(parsed.type, tuple(parsed.signatures), tuple(parsed.group_by), parsed.timespan, parsed.gte, parsed.value)
+    return Condition(
+        parsed.type, tuple(parsed.signatures), tuple(parsed.group_by), parsed.timespan, parsed.gte, parsed.value
+    )

@@ -11,8 +11,10 @@ from triage.sources.base import Parsed, Row
 
 MATCH_TIMEOUT_S = 1.0
 _INTEGERS = frozenset(
-    "rank local_rank pg_rank task gpu pid errno signal exitcode seq last_enqueued last_completed last_started bytes xid dev "
-    "nranks".split()
+    """
+    rank local_rank pg_rank task gpu pid errno signal exitcode seq last_enqueued last_completed last_started bytes
+    xid dev nranks
+    """.split()
 )
 _FLOATS = frozenset({"ran_for_ms", "ran_for_s", "seconds", "value"})
 _PCI = re.compile(r"^(?:(?:0000)?([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.[0-7])?$")

@@ -9,13 +9,15 @@ from pathlib import PurePosixPath
 
 _GENERIC = frozenset(
     """
-    access app apt audit auth bundle check checkpoint client cluster compute config console container containers core cron crontab crontabs data
-    daemon debug default df dist dmesg docker driver dump dumps env err error errors etc events fabricmanager files gpu head history host hosts
-    ibstat info infer inference input job jobs journal journalctl k8s kern kernel kubectl kubelet latest launcher leader lib listing local log
-    login logs main manager master message messages metrics misc monitor mount mounts nccl net network node nodes nohup nvidia nvsmi opt out output
-    pod pods proc ps pyspy py-spy rack racks rank ranks report result results root rsync run runs sacct sched scheduler script scripts server session
-    sinfo slurm slurmctld slurmd smart smi spool srun state stderr stdout storage submission sys syslog system tail temp test tests text tmp top
-    topology trace traces train trainer training user usr var watch watchdog worker workers
+    access app apt audit auth bundle check checkpoint client cluster compute config console container containers
+    core cron crontab crontabs data daemon debug default df dist dmesg docker driver dump dumps env err error
+    errors etc events fabricmanager files gpu head history host hosts ibstat info infer inference input job jobs
+    journal journalctl k8s kern kernel kubectl kubelet latest launcher leader lib listing local log login logs
+    main manager master message messages metrics misc monitor mount mounts nccl net network node nodes nohup
+    nvidia nvsmi opt out output pod pods proc ps pyspy py-spy rack racks rank ranks report result results root
+    rsync run runs sacct sched scheduler script scripts server session sinfo slurm slurmctld slurmd smart smi
+    spool srun state stderr stdout storage submission sys syslog system tail temp test tests text tmp top topology
+    trace traces train trainer training user usr var watch watchdog worker workers
     """.split()
 )
 _HOST = re.compile(r"(?<![A-Za-z0-9])([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*?-?\d+)(?![A-Za-z0-9])")
@@ -25,7 +27,8 @@ _NUMBERED_THING = re.compile(
     re.I,
 )
 _NEVER_A_HOST = re.compile(
-    r"^(?:rank|local_?rank|step|epoch|iter|iteration|run|exp|trial|attempt|job|slurm|proc|pid|part|shard|ckpt|checkpoint)[-_]?\d+$", re.I
+    r"^(?:rank|local_?rank|step|epoch|iter|iteration|run|exp|trial|attempt|job|slurm|proc|pid|part|shard|ckpt|checkpoint)[-_]?\d+$",
+    re.I,
 )
 _PADDED = re.compile(r"^[A-Za-z]+[A-Za-z-]*0\d+$|^[a-z]+[-_]\d{2,}$|^gpu\d{2,}$|^n\d{3,}$")
 _RANK = re.compile(r"(?:^|(?<!local)[._-])(?:rank|global_rank)[._-]?(\d{1,6})(?=$|[._-])", re.I)
@@ -49,7 +52,21 @@ def path_facts(path: str, known_hosts: Collection[str] = ()) -> PathFacts:
     """Read a posix path relative to the bundle. ``known_hosts`` (short names) are taken wherever they occur."""
     parts = PurePosixPath(path).parts
     stem = parts[-1] if parts else ""
-    for suffix in (".gz", ".bz2", ".xz", ".zst", ".log", ".txt", ".out", ".err", ".csv", ".json", ".yaml", ".yml", ".trunc"):
+    for suffix in (
+        ".gz",
+        ".bz2",
+        ".xz",
+        ".zst",
+        ".log",
+        ".txt",
+        ".out",
+        ".err",
+        ".csv",
+        ".json",
+        ".yaml",
+        ".yml",
+        ".trunc",
+    ):
         stem = stem.removesuffix(suffix)
     host, weight = _host(parts[:-1], stem, known_hosts)
     rank = _RANK.search(stem)
@@ -69,7 +86,11 @@ def _host(folders: tuple[str, ...], stem: str, known: Collection[str]) -> tuple[
     if (word := _host_word(stem)) is not None:
         return word, 2
     for part in reversed(folders):
-        if part.lower() not in _GENERIC and re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,62}", part) and not _NUMBERED_THING.match(part):
+        if (
+            part.lower() not in _GENERIC
+            and re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,62}", part)
+            and not _NUMBERED_THING.match(part)
+        ):
             return part, 1
     return None, 0
 
@@ -87,7 +108,11 @@ def _host_word(part: str, *, whole: bool = False) -> str | None:
             continue  # a job number
         if _NEVER_A_HOST.match(short):
             continue
-        if len(short) >= 3 and (_PADDED.match(short) or not _NUMBERED_THING.match(short)) and short.lower() not in _GENERIC:
+        if (
+            len(short) >= 3
+            and (_PADDED.match(short) or not _NUMBERED_THING.match(short))
+            and short.lower() not in _GENERIC
+        ):
             return short
     return None
 

@@ -130,9 +130,9 @@ class _Parser:
     def _group(self) -> Item | None:
         start = self.at
         self.at += 1
-        looks = named = False
+        looks = False
         if self.text[self.at : self.at + 1] == "?":
-            looks, named, done = self._group_head(start)
+            looks, done = self._group_head(start)
             if done:
                 return None
         inner = self._alternatives()
@@ -141,23 +141,23 @@ class _Parser:
         self.at += 1
         return Item("", group=inner, zero_width=looks)
 
-    def _group_head(self, start: int) -> tuple[bool, bool, bool]:
-        """Skip what follows ``(?``; say (look-around, named, flags only)."""
+    def _group_head(self, start: int) -> tuple[bool, bool]:
+        """Skip what follows ``(?``; say (look-around, flags only)."""
         rest = self.text[self.at + 1 :]
         for head in ("=", "!", "<=", "<!"):
             if rest.startswith(head):
                 self.at += 1 + len(head)
-                return True, False, False
+                return True, False
         if rest.startswith(":"):
             self.at += 2
-            return False, False, False
+            return False, False
         if rest.startswith("P<") and ">" in rest:
             self.at += 2 + rest.index(">")
-            return False, True, False
+            return False, False
         letters = rest.split(")")[0]
         if start == 0 and letters and set(letters) <= set("i"):
             self.flags, self.at = letters, self.at + len(letters) + 2
-            return False, False, True
+            return False, True
         raise PatternSyntaxError("only (?:, (?P<name>, look-arounds and a leading (?i) are supported", start)
 
     def _braces_ahead(self) -> bool:
@@ -345,7 +345,12 @@ def unbounded_gaps(pattern: str) -> Iterator[str]:
 
     def walk(items: tuple[Item, ...]) -> Iterator[str]:
         for position, item in enumerate(items):
-            if item.high is None and item.atom in (".", r"\S", r"\s") and position < len(items) - 1 and item.atom == ".":
+            if (
+                item.high is None
+                and item.atom in (".", r"\S", r"\s")
+                and position < len(items) - 1
+                and item.atom == "."
+            ):
                 yield str(item)
             for inner in item.group or ():
                 yield from walk(inner)

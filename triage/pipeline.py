@@ -53,7 +53,9 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
 
-def postmortem(paths: Sequence[str], knowledge: Knowledge, options: Options, *, now: datetime, progress: Progress | None = None) -> Report:
+def postmortem(
+    paths: Sequence[str], knowledge: Knowledge, options: Options, *, now: datetime, progress: Progress | None = None
+) -> Report:
     """Read a bundle and return the report. Raises :class:`triage.errors.UsageError` when no path can be opened."""
     inputs = find_inputs(paths)
     scans = scan_inputs(inputs, knowledge.plan, workers=options.workers, progress=progress)
@@ -110,7 +112,9 @@ def correlate(
     progress = {scan.path: [line for line, _ in scan.metrics] for scan in scans if scan.metrics}
     starts = attempts.find(found, progress)
     found = attempts.number_events(found, starts)
-    context = Context(found, where, scans, _window(found), lambda scan, line: _line_time(clock, where, scan, line), texts or {})
+    context = Context(
+        found, where, scans, _window(found), lambda scan, line: _line_time(clock, where, scan, line), texts or {}
+    )
     correlation = _run_correlators(context)
     found = attempts.number_events([*found, *correlation.events], starts)
     items = make_items(found, _alive(progress, starts))
@@ -144,7 +148,9 @@ def select(found: Sequence[Event], options: Options) -> list[Event]:
 
     def wanted(event: Event) -> bool:
         at = event.last.at
-        if at is not None and ((options.since and at < options.since) or (options.until and (event.effective.at or at) > options.until)):
+        if at is not None and (
+            (options.since and at < options.since) or (options.until and (event.effective.at or at) > options.until)
+        ):
             return False
         if options.host and event.place.host not in (None, options.host):
             return False
@@ -205,12 +211,20 @@ def _line_time(clock: Clock, where: topology.Topology, scan: FileScan, line: int
     return clock.when(scan.path, host, best[1], best[0]).at if best else None
 
 
-def make_report(scans: Sequence[FileScan], where: topology.Topology, clock: Clock, found: Findings, knowledge: Knowledge) -> Report:
+def make_report(
+    scans: Sequence[FileScan], where: topology.Topology, clock: Clock, found: Findings, knowledge: Knowledge
+) -> Report:
     """Turn findings into the report."""
     points = calibration.load()
     around = diagnosis.Surroundings(where, found.correlation.suspects, _covered(scans, where))
     diagnoses = tuple(
-        diagnosis.diagnose(incident, number, knowledge.playbooks.get(incident.class_), around, calibration.apply(points, incident.probability))
+        diagnosis.diagnose(
+            incident,
+            number,
+            knowledge.playbooks.get(incident.class_),
+            around,
+            calibration.apply(points, incident.probability),
+        )
         for number, incident in enumerate(found.incidents, 1)
     )
     coverage = [_coverage(scan, where, clock) for scan in scans]

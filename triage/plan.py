@@ -47,9 +47,9 @@ def make_plan(
             forms.extend(probes)
             targets.extend((SIGNATURE, index) for _ in probes)
     for index, source in enumerate(triggered):
-        probes = [form for pattern in source.triggers for form in probe_forms(pattern)]
-        forms.extend(probes)
-        targets.extend((TRIGGER, index) for _ in probes)
+        triggers = [form for pattern in source.triggers for form in probe_forms(pattern)]
+        forms.extend(triggers)
+        targets.extend((TRIGGER, index) for _ in triggers)
     forms.extend(form.decode() for form in (*metrics, *facts.TRIGGERS))
     targets.extend([(METRIC, 0)] * len(metrics) + [(FACT, 0)] * len(facts.TRIGGERS))
     by_row: dict[str, list[int]] = {}

@@ -49,7 +49,9 @@ def _restore(item: Mapping[str, Any]) -> Playbook:
             **item,
             "owner": Owner(item["owner"]),
             "restart": Restart(item["restart"]),
-            "explains": tuple(Edge(t, Strength(s), (lag[0], lag[1]), Scope(scope)) for t, s, lag, scope in item["explains"]),
+            "explains": tuple(
+                Edge(t, Strength(s), (lag[0], lag[1]), Scope(scope)) for t, s, lag, scope in item["explains"]
+            ),
             "variants": {name: Variant(*values) for name, values in item["variants"].items()},
             "missing": tuple(Missing(*values) for values in item["missing"]),
             "steps": tuple(Step(StepKind(kind), Risk(risk), *rest) for kind, risk, *rest in item["steps"]),

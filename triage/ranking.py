@@ -8,7 +8,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from triage.causes import LEAK, STRENGTH, Hypothesis, Item, Network, accept, connect, gain, log_odds, paths, rivals, share
+from triage.causes import (
+    LEAK,
+    STRENGTH,
+    Hypothesis,
+    Item,
+    Network,
+    accept,
+    connect,
+    gain,
+    log_odds,
+    paths,
+    rivals,
+    share,
+)
 from triage.hypotheses import Gate, open_hypotheses
 from triage.model import Event
 from triage.report import MAX_EVIDENCE, Cited, Reason
@@ -70,7 +83,9 @@ def rank(
     incidents = [_incident(network, roots, root, owned[root.key]) for root in roots if owned[root.key]]
     incidents = [incident for incident in incidents if keep(incident.events)]
     far = datetime.max.replace(tzinfo=timezone.utc)
-    return sorted(incidents, key=lambda i: (i.class_ == UNKNOWN_CLASS, -i.level.order, -round(i.probability, 6), i.start or far))
+    return sorted(
+        incidents, key=lambda i: (i.class_ == UNKNOWN_CLASS, -i.level.order, -round(i.probability, 6), i.start or far)
+    )
 
 
 def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, owned: Sequence[int]) -> Incident:
@@ -94,7 +109,11 @@ def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, o
         probability=probability,
         rivals=tuple(_rivals(network, roots, root, ranked)),
         reasons=tuple(_reasons(network, roots, root)),
-        level=max((e.level for e in own or [e for v in symptoms.values() for e in v]), key=lambda level: level.order, default=Level.MEDIUM),
+        level=max(
+            (e.level for e in own or [e for v in symptoms.values() for e in v]),
+            key=lambda level: level.order,
+            default=Level.MEDIUM,
+        ),
         start=min(times, default=None),
     )
 
@@ -107,10 +126,18 @@ def _decisive(event: Event) -> tuple[object, ...]:
     """Sort key: roots before confirmations, telling lines before common ones, early before late."""
     order = {Role.ROOT: 0, Role.SYMPTOM: 1, Role.CONFIRMATION: 1}.get(event.role, 2)
     far = datetime.max.replace(tzinfo=timezone.utc)
-    return (order, -STRENGTH[event.strength] / LEAK[event.noise], event.first.at or far, event.lines[0].path, event.order)
+    return (
+        order,
+        -STRENGTH[event.strength] / LEAK[event.noise],
+        event.first.at or far,
+        event.lines[0].path,
+        event.order,
+    )
 
 
-def _rivals(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, ranked: Sequence[tuple[Hypothesis | None, float]]) -> list[Rival]:
+def _rivals(
+    network: Network, roots: Sequence[Hypothesis], root: Hypothesis, ranked: Sequence[tuple[Hypothesis | None, float]]
+) -> list[Rival]:
     """One rival per class, with what speaks against it."""
     misses = network.misses([r for r in roots if r is not root])
     best = gain(network, misses, root)
@@ -124,7 +151,13 @@ def _rivals(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, ran
             out[name] = Rival(name, old.variant, old.probability + probability, old.events, old.why_not)
             continue
         events = tuple(sorted(hypothesis.opener.events, key=_decisive)) if hypothesis and hypothesis.opener else ()
-        out[name] = Rival(name, events[0].variant if events else None, probability, events, _why_not(network, root, hypothesis, best, misses))
+        out[name] = Rival(
+            name,
+            events[0].variant if events else None,
+            probability,
+            events,
+            _why_not(network, root, hypothesis, best, misses),
+        )
     return list(out.values())
 
 
@@ -133,11 +166,17 @@ def _why_not(network: Network, root: Hypothesis, rival: Hypothesis | None, best:
         return f"the evidence is {_times(best)} likelier with a cause than by chance"
     theirs, ours = network.weights[rival.key], network.weights[root.key]
     behind = best - gain(network, misses, rival)
-    unexplained = [i for i, w in ours.items() if w > network.items[i].leak and theirs.get(i, 0.0) <= network.items[i].leak]
+    unexplained = [
+        i for i, w in ours.items() if w > network.items[i].leak and theirs.get(i, 0.0) <= network.items[i].leak
+    ]
     if unexplained:
         worst = max(unexplained, key=lambda i: _worth(network.items[i]))
         return f"does not explain \u201c{network.items[worst].events[0].title}\u201d ({_times(behind)} less likely)"
-    if rival.opener is not None and rival.opener is not root.opener and network.weights[root.key].get(_index(network, rival.opener), 0) > 0:
+    if (
+        rival.opener is not None
+        and rival.opener is not root.opener
+        and network.weights[root.key].get(_index(network, rival.opener), 0) > 0
+    ):
         return f"is itself explained by {root.class_} ({_times(behind)} less likely)"
     return f"{_times(behind)} less likely"
 
@@ -162,7 +201,9 @@ def _reasons(network: Network, roots: Sequence[Hypothesis], root: Hypothesis) ->
         verb = "speaks for it" if item.class_ == root.class_ else f"{item.class_} explained by it"
         count = sum(e.count for e in item.events)
         where = f"{item.events[0].lines[0].path}:{item.events[0].lines[0].line}"
-        parts.append(Reason(f"{item.events[0].title} ({where}{f', {count} times' if count > 1 else ''}): {verb}", factor))
+        parts.append(
+            Reason(f"{item.events[0].title} ({where}{f', {count} times' if count > 1 else ''}): {verb}", factor)
+        )
     return [*reasons, *sorted(parts, key=lambda r: -r.weight)]
 
 
@@ -189,5 +230,7 @@ def cite(incident: Incident) -> tuple[tuple[Cited, ...], tuple[tuple[str, tuple[
             add(event, position, OWN_LINES)
     for events in incident.symptoms.values():
         add(events[0], 0, MAX_EVIDENCE)
-    symptoms = tuple((name, tuple(Cited(e, e.lines[0]) for e in events[:4])) for name, events in sorted(incident.symptoms.items()))
+    symptoms = tuple(
+        (name, tuple(Cited(e, e.lines[0]) for e in events[:4])) for name, events in sorted(incident.symptoms.items())
+    )
     return tuple(evidence), symptoms

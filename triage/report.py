@@ -223,7 +223,13 @@ def _diagnosis(d: Diagnosis, position: int) -> dict[str, Any]:
         "summary": d.summary,
         "owner": d.owner.value,
         "attempt": d.attempt,
-        "first_failing": {"rank": place.rank, "host": place.host, "device": _device(place), "rack": place.rack, "time": iso(d.time)},
+        "first_failing": {
+            "rank": place.rank,
+            "host": place.host,
+            "device": _device(place),
+            "rack": place.rack,
+            "time": iso(d.time),
+        },
         "evidence": [_cited(c) for c in d.evidence],
         "symptoms": [{"class": name, "evidence": [_cited(c) for c in cited]} for name, cited in d.symptoms],
         "reasons": [{"text": r.text, "weight": round(r.weight, 3)} for r in d.reasons],
@@ -237,7 +243,9 @@ def _diagnosis(d: Diagnosis, position: int) -> dict[str, Any]:
             }
             for a in d.alternatives
         ],
-        "remediation": [{"kind": s.kind.value, "text": s.text, "command": s.command, "risk": s.risk.value} for s in d.remediation],
+        "remediation": [
+            {"kind": s.kind.value, "text": s.text, "command": s.command, "risk": s.risk.value} for s in d.remediation
+        ],
         "missing_evidence": [{"what": m.what, "command": m.command, "why": m.why} for m in d.missing],
         "impact": {
             "jobs": list(d.impact.jobs),
@@ -267,4 +275,11 @@ def _coverage(c: Coverage) -> dict[str, Any]:
 
 
 def _unexplained(u: Unexplained) -> dict[str, Any]:
-    return {"template": u.template, "count": u.count, "path": u.path, "line": u.line, "text": u.text, "hosts": list(u.hosts)}
+    return {
+        "template": u.template,
+        "count": u.count,
+        "path": u.path,
+        "line": u.line,
+        "text": u.text,
+        "hosts": list(u.hosts),
+    }

@@ -12,7 +12,9 @@ from triage.signature import Example, Signature
 from triage.sources.base import Parsed, RowSource
 
 
-def captures(signature: Signature, example: Example, peeler: Peeler, rows: Sequence[RowSource]) -> Mapping[str, Scalar] | None:
+def captures(
+    signature: Signature, example: Example, peeler: Peeler, rows: Sequence[RowSource]
+) -> Mapping[str, Scalar] | None:
     """Return what the signature captures from an example, or None if it does not match it."""
     if signature.where:
         for source in rows:
@@ -39,11 +41,15 @@ def check(signature: Signature, peeler: Peeler, rows: Sequence[RowSource]) -> It
     for example in signature.matches:
         got = captures(signature, example, peeler, rows)
         if got is None:
-            yield Problem(signature.path, example.line, 1, f"example is not matched by {signature.id}", example.text[:120])
+            yield Problem(
+                signature.path, example.line, 1, f"example is not matched by {signature.id}", example.text[:120]
+            )
             continue
         for name, want in example.fields.items():
             if str(got.get(name)) != str(want):
-                yield Problem(signature.path, example.line, 1, f"example gives {name}={got.get(name)!r}, wanted {want!r}")
+                yield Problem(
+                    signature.path, example.line, 1, f"example gives {name}={got.get(name)!r}, wanted {want!r}"
+                )
     for example in signature.near_misses:
         if captures(signature, example, peeler, rows) is not None:
             yield Problem(signature.path, example.line, 1, f"near miss is matched by {signature.id}", example.why)
@@ -59,4 +65,10 @@ def overlaps(signatures: Iterable[Signature], peeler: Peeler, rows: Sequence[Row
                     continue
                 if captures(other, example, peeler, rows) is not None:
                     message = f"example of {signature.id} is matched by {other.id} too"
-                    yield Problem(signature.path, example.line, 1, message, "narrow one of them, or list the other under 'overlaps'")
+                    yield Problem(
+                        signature.path,
+                        example.line,
+                        1,
+                        message,
+                        "narrow one of them, or list the other under 'overlaps'",
+                    )

@@ -37,7 +37,9 @@ def _dates(scan: FileScan, where: Topology, clock: Clock) -> Callable[[int], flo
     """Return line number -> epoch seconds, straight between the stamped lines of a file; None where none is stamped."""
     host = where.files[scan.path].host
     stamped = scan.anchors or [s for s in scan.samples if s[1].stamp is not None]
-    dated = [(n, at.timestamp()) for n, parsed in stamped if (at := clock.when(scan.path, host, parsed, n).at) is not None]
+    dated = [
+        (n, at.timestamp()) for n, parsed in stamped if (at := clock.when(scan.path, host, parsed, n).at) is not None
+    ]
     numbers = [n for n, _ in dated]
 
     def date(line: int) -> float | None:

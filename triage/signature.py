@@ -177,7 +177,9 @@ class Signature:
         return replace(
             self,
             id=f"{self.id}/{key}",
-            title=row.get("title") or f"{self.title}: unknown code {key}" if known else f"{self.title}: unknown code {key}",
+            title=row.get("title") or f"{self.title}: unknown code {key}"
+            if known
+            else f"{self.title}: unknown code {key}",
             class_=row.get("class", self.class_),
             role=Role(row.get("role", self.role)),
             level=Level(row.get("level", self.level)),

@@ -23,7 +23,7 @@ _HOST_LEVEL = frozenset({Origin.KERNEL, Origin.SYSLOG, Origin.CRON, Origin.CRONT
 
 def short(host: str) -> str:
     """Return the first label of a host name; addresses stay whole."""
-    return host if re.fullmatch(r"[0-9.]+|[0-9a-fA-F:]+", host) else host.split(".")[0]
+    return host if re.fullmatch(r"[0-9.]+|[0-9a-fA-F:]+", host) else host.split(".", maxsplit=1)[0]
 
 
 @dataclass(frozen=True, slots=True)

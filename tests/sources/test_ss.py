@@ -1,6 +1,5 @@
 """ss, netstat and lsof."""
 
-
 from __future__ import annotations
 
 from typing import Any

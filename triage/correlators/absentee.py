@@ -16,7 +16,9 @@ from triage.model import Event, Evidence, Place
 from triage.vocabulary import Noise, Role, Strength
 
 TIMEOUT_CLASS = "nccl-timeout"
-CLASSES = frozenset({TIMEOUT_CLASS, "straggler", "storage-stall", "dataloader-hang", "rank-crash", "unknown", "file-lock-contention"})
+CLASSES = frozenset(
+    {TIMEOUT_CLASS, "straggler", "storage-stall", "dataloader-hang", "rank-crash", "unknown", "file-lock-contention"}
+)
 EPISODE = timedelta(minutes=30)
 SENTINELS = frozenset({-1, 18446744073709551615})
 MAX_NAMED = 4
@@ -33,7 +35,10 @@ def correlate(context: Context) -> Correlation:
     derived: list[Event] = []
     for job, events in jobs.items():
         last = _last_episode(events)
-        found = [*_lagging(job, last), *_absent(job, last, seen.get(job, set()) | seen.get(None, set()), context.topology.world.get(job))]
+        found = [
+            *_lagging(job, last),
+            *_absent(job, last, seen.get(job, set()) | seen.get(None, set()), context.topology.world.get(job)),
+        ]
         suspects.extend(found)
         derived.extend(_event(suspect, last[0]) for suspect in found[:MAX_NAMED])
     return Correlation(events=tuple(derived), suspects=tuple(suspects))
@@ -84,7 +89,11 @@ def _absent(job: str | None, events: Sequence[Event], seen: set[int], world: int
     reporters = {rank for e in events if "seq" in e.fields and (rank := e.place.rank) is not None}
     if len(reporters) < 2 and not (reporters and world == 2):
         return
-    everyone = set(range(world)) if world and world <= 65536 and max(reporters) < world else seen | set(range(max(reporters) + 1))
+    everyone = (
+        set(range(world))
+        if world and world <= 65536 and max(reporters) < world
+        else seen | set(range(max(reporters) + 1))
+    )
     missing = sorted(everyone - reporters)
     if not missing or len(missing) > max(1, len(everyone) // 4):
         return

@@ -21,7 +21,9 @@ def correlate(context: Context) -> Correlation:
     suspects: list[Suspect] = []
     jobs = {e.place.job for e in context.events if e.class_ == "nccl-timeout"}
     for job in jobs:
-        stalled = [e for e in context.events if e.class_ == "nccl-timeout" and e.place.job == job and e.role is Role.SYMPTOM]
+        stalled = [
+            e for e in context.events if e.class_ == "nccl-timeout" and e.place.job == job and e.role is Role.SYMPTOM
+        ]
         start = min((t for e in stalled if (t := e.effective.at) is not None), default=None)
         save = _unfinished(context.events, job, stalled, start)
         if save is None:
@@ -35,9 +37,13 @@ def correlate(context: Context) -> Correlation:
     return Correlation(events=tuple(derived), suspects=tuple(suspects))
 
 
-def _unfinished(events: Sequence[Event], job: str | None, stalled: Sequence[Event], start: datetime | None) -> Event | None:
+def _unfinished(
+    events: Sequence[Event], job: str | None, stalled: Sequence[Event], start: datetime | None
+) -> Event | None:
     """Return the last save begun before the stall that did not end before it."""
-    saves = [e for e in events if e.signature.startswith(STARTED) and e.place.job == job and _just_before(e, stalled, start)]
+    saves = [
+        e for e in events if e.signature.startswith(STARTED) and e.place.job == job and _just_before(e, stalled, start)
+    ]
     if not saves:
         return None
     last = saves[-1]

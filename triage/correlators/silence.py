@@ -34,7 +34,8 @@ def _without_log(context: Context) -> Iterator[str]:
 def _ended(context: Context) -> Iterator[Suspect]:
     """Host logs that stop before the first failure while other hosts' logs go on."""
     failure = min(
-        (at for e in context.events if e.role in (Role.ROOT, Role.SYMPTOM) and (at := e.first.at) is not None), default=None
+        (at for e in context.events if e.role in (Role.ROOT, Role.SYMPTOM) and (at := e.first.at) is not None),
+        default=None,
     )
     lasts = _last_lines(context)
     if failure is None or len(lasts) < 2:
@@ -43,7 +44,13 @@ def _ended(context: Context) -> Iterator[Suspect]:
         others = [at for name, at in lasts.items() if name != host]
         if failure - last > ENDS_EARLY and sum(at >= failure for at in others) >= max(1, len(others) // 2):
             minutes = (failure - last).total_seconds() / 60
-            yield Suspect(Place(host=host), EARLIEST, f"the log of {host} ends {minutes:.0f} min before the first failure", (), CLASSES)
+            yield Suspect(
+                Place(host=host),
+                EARLIEST,
+                f"the log of {host} ends {minutes:.0f} min before the first failure",
+                (),
+                CLASSES,
+            )
 
 
 def _last_lines(context: Context) -> dict[str, datetime]:
@@ -66,4 +73,10 @@ def _never_ready(context: Context) -> Iterator[Suspect]:
         if stuck and len(stuck) <= max(1, len(ready) // 4):
             for rank in stuck[:NAMED]:
                 reason = f"rank {rank} began to initialise and never reported to be ready"
-                yield Suspect(Place(job=job, rank=rank), EARLIEST, reason, (), frozenset({"nccl-init-failure", "network-bootstrap", "unknown"}))
+                yield Suspect(
+                    Place(job=job, rank=rank),
+                    EARLIEST,
+                    reason,
+                    (),
+                    frozenset({"nccl-init-failure", "network-bootstrap", "unknown"}),
+                )

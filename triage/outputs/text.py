@@ -62,7 +62,9 @@ class _Writer:
         """Print one line that never wraps: the text in the middle gives way."""
         room = max(8, self._console.width - len(head) - len(tail))
         text = visible(text)
-        self._console.print(Text(head + (text if len(text) <= room else text[: room - 1] + "\u2026") + tail), soft_wrap=True)
+        self._console.print(
+            Text(head + (text if len(text) <= room else text[: room - 1] + "\u2026") + tail), soft_wrap=True
+        )
 
     def command(self, command: str, indent: int) -> None:
         """Print a command on one line, never wrapped, so that it can be copied."""
@@ -117,7 +119,9 @@ class _Writer:
     def evidence(self, cited: Cited) -> None:
         line = cited.line
         at = iso(line.when.at)
-        count = f" x{cited.event.count:,}{'+' if cited.event.count_is_lower_bound else ''}" if cited.event.count > 1 else ""
+        count = (
+            f" x{cited.event.count:,}{'+' if cited.event.count_is_lower_bound else ''}" if cited.event.count > 1 else ""
+        )
         self.line(f"{line.path}:{line.line}{count}  {at or 'time unknown, order only'}", "cyan", 3)
         text = mask(line.text.strip())
         self.line(text if len(text) <= 300 else text[:297] + "...", indent=6)
@@ -151,7 +155,10 @@ class _Writer:
         skipped = [c for c in report.coverage if c.skipped]
         lines = sum(c.lines for c in report.coverage)
         undated = sum(c.undated_lines for c in report.coverage)
-        self.line(f"Read {len(report.coverage) - len(skipped)} of {len(report.coverage)} files, {lines:,} lines ({undated:,} without a time).", "dim")
+        self.line(
+            f"Read {len(report.coverage) - len(skipped)} of {len(report.coverage)} files, {lines:,} lines ({undated:,} without a time).",
+            "dim",
+        )
         for row in skipped[:10]:
             self.line(f"  skipped {row.path}: {row.skipped}", "dim")
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from triage.spans import seconds
 from triage.vocabulary import Level, Noise, Origin, Role, Scope, Status, Strength
 
-_OPERATORS = "eq ne gt gte lt lte contains startswith endswith re exists".split()
+_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "contains", "startswith", "endswith", "re", "exists"]
 
 
 def _where(value: Any) -> Any:
@@ -85,7 +85,9 @@ class SignatureFile(_Strict):
     role: Role
     level: Level
     status: Status = Status.TEST
-    sources: list[str] = Field(min_length=1, description="origins (kernel, syslog, nccl, training, slurm, ...) or a row source")
+    sources: list[str] = Field(
+        min_length=1, description="origins (kernel, syslog, nccl, training, slurm, ...) or a row source"
+    )
     patterns: list[Text] = []
     not_: list[Text] = Field(alias="not", default=[])
     where: Annotated[dict[str, Any], BeforeValidator(_where)] = {}
