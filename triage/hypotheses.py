@@ -22,6 +22,7 @@ from triage.model import Event, Place
 from triage.vocabulary import UNKNOWN_CLASS, Noise, Origin, Role, Scope
 
 EVIDENCE = frozenset({Role.ROOT, Role.SYMPTOM, Role.CONFIRMATION})
+DEGRADATIONS = frozenset({"network-fallback", "straggler", "gpu-thermal"})
 LOCAL = frozenset({Scope.DEVICE, Scope.HOST})
 SAME_EPISODE_S = 1800.0
 CLOCK_TOLERANCE_S = 5.0
@@ -83,8 +84,7 @@ def _item(key: str, events: Sequence[Event], alive_after: AliveAfter) -> Item:
 
     best = max(events, key=worth)
     strength, leak = STRENGTH[best.strength], LEAK[best.noise]
-    of_job = best.noise is not Noise.NEVER and best.origin in (Origin.TRAINING, Origin.GENERIC, Origin.NCCL)
-    if of_job and all(alive_after(line.path, line.line) for event in events for line in event.lines[-1:]):
+    if _fatal_word(best) and all(alive_after(line.path, line.line) for event in events for line in event.lines[-1:]):
         strength, leak = strength * ALIVE_STRENGTH, max(leak, ALIVE_LEAK)
     role = min((e.role for e in events), key=lambda r: _ROLE_ORDER[r])
     return Item(key, best.class_, role, strength, leak, tuple(sorted(events, key=lambda e: -worth(e)[0])))
@@ -113,6 +113,16 @@ def open_hypotheses(items: Sequence[Item], priors: Mapping[str, float], gate: Ga
     unknown = priors.get(UNKNOWN_CLASS, 0.05)
     found.extend(Hypothesis(f"{UNKNOWN_CLASS}@{job}", UNKNOWN_CLASS, item, unknown) for job, item in jobs.items())
     return found
+
+
+def _fatal_word(event: Event) -> bool:
+    """Say whether an event claims that the job broke, so that progress after it is evidence against it.
+
+    Detectors of series look at the end of the attempt themselves; a degraded job goes on by definition.
+    """
+    if event.noise is Noise.NEVER or event.signature.startswith("series-") or event.class_ in DEGRADATIONS:
+        return False
+    return event.origin in (Origin.TRAINING, Origin.GENERIC, Origin.NCCL)
 
 
 def _telling(item: Item) -> tuple[object, ...]:
