@@ -45,8 +45,8 @@ EXCEPTIONS = {
     ("triage.explain", "triage.explaintext"): "the answer is put into words at the very end",
     (
         "triage.correlators.schedules",
-        "triage.correlators.periodic",
-    ): "it reads what periodic finds",
+        "triage.correlators._ghost",
+    ): "the work is loaded only for bundles with a schedule",
 }
 HEAVY = {"polars", "sklearn", "numpy", "scipy", "pydantic", "jinja2", "ClusterShell", "watchdog"}
 MAY_IMPORT_HEAVY = {

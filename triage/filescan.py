@@ -121,7 +121,7 @@ class FileScanner:
         self._plan = plan
         self._thorough = thorough
         self._engine = plan.engine.clone()
-        self._peeler = peeler or Peeler(plan.lines)
+        self._peeler = peeler or Peeler(plan.lines, plan.heads)
 
     def scan(self, scan: FileScan, pieces: Iterable[Piece]) -> FileScan:
         """Fill ``scan`` from ``pieces``. Whatever the bytes are, nothing is raised but what reading raises."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from triage import facts
+from triage import diskcache, facts
 from triage.engine import Engine, build
+from triage.firstchars import first_chars
 from triage.patterns import probe_forms
 from triage.signature import Signature
 from triage.sources.base import LineSource, RowSource
@@ -28,6 +30,24 @@ class Plan:
     engine: Engine
     row_signatures: dict[str, tuple[int, ...]]
     benign: frozenset[int]
+    heads: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def layout_heads(lines: Sequence[LineSource], cache: Path | None) -> dict[str, str | None]:
+    """Return the first characters of every layout by pattern, from the cache when the layouts are the same."""
+    patterns = sorted({layout.pattern for source in lines for layout in source.layouts})
+    if cache is None or not patterns:
+        return {}
+    name = hashlib.sha256("\0".join(patterns).encode()).hexdigest()[:32]
+    saved = cache / f"heads-{name}.json"
+    known = diskcache.read(saved)
+    if isinstance(known, dict) and known.keys() == set(patterns):
+        return known
+    found = {
+        pattern: None if (chars := first_chars(pattern)) is None else "".join(sorted(chars)) for pattern in patterns
+    }
+    diskcache.write(saved, found)
+    return found
 
 
 def make_plan(
@@ -65,5 +85,6 @@ def make_plan(
         targets=tuple(targets),
         engine=build(forms, cache),
         row_signatures={name: tuple(found) for name, found in by_row.items()},
+        heads=layout_heads(lines, cache),
         benign=frozenset(i for i, s in enumerate(signatures) if s.role is Role.BENIGN),
     )

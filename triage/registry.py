@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,5 +29,17 @@ def discover(package: ModuleType, wanted: Callable[[object], bool], group: str |
             if not name.startswith("_") and wanted(value) and value not in found:
                 found.append(value)
     if group:
-        found.extend(point.load() for point in sorted(entry_points(group=group), key=lambda p: p.name))
+        found.extend(_third_party(group))
     return found
+
+
+def _third_party(group: str) -> Iterator[Any]:
+    """Yield what installed packages offer; their metadata is only parsed when one of them names the group."""
+    wanted = f"[{group}]".encode()
+    files = (f for folder in sys.path for f in Path(folder or ".").glob("*.dist-info/entry_points.txt"))
+    if not any(wanted in f.read_bytes() for f in files):
+        return
+    from importlib.metadata import entry_points
+
+    for point in sorted(entry_points(group=group), key=lambda p: p.name):
+        yield point.load()

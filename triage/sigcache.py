@@ -13,7 +13,7 @@ from triage.loader import Loaded, load_files
 from triage.signature import Condition, Edge, FieldTest, Signature
 from triage.vocabulary import Level, Noise, Role, Scope, Status, Strength
 
-FORMAT = 5
+FORMAT = 7
 
 
 def load(files: Sequence[Path], cache: Path | None) -> Loaded:
@@ -36,7 +36,7 @@ def load(files: Sequence[Path], cache: Path | None) -> Loaded:
 
 
 def _plain(signature: Signature) -> dict[str, Any]:
-    """Return the fields as JSON values; examples stay in the files."""
+    """Return the fields as JSON values; examples, which only lint and test read, stay in the files."""
     out = {f.name: getattr(signature, f.name) for f in dataclasses.fields(signature)}
     out["matches"] = out["near_misses"] = ()
     out["sources"] = sorted(signature.sources)

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
-from triage.correlators.periodic import Culprit, Harm, Site, Write, find_culprits
+from triage.correlators._periodic import Culprit, Harm, Site, Write, find_culprits
 from triage.model import Evidence, Record, When
 from triage.schedules import (
     LoggedCommand,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from triage.correlators._chance import binomial_tail, exposure_tail, range_tail
-from triage.correlators.periodic import Culprit, Harm, Site, Write, find_culprits
+from triage.correlators._periodic import Culprit, Harm, Site, Write, find_culprits
 from triage.model import Evidence, When
 from triage.schedules import Mount, Schedule, ScheduleRun
 from triage.vocabulary import TimeBasis

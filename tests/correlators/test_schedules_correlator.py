@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from triage import events, knowledge, pipeline, topology
-from triage.correlators import schedules
+from triage.correlators import _ghost, schedules
 from triage.correlators._ghost_harms import damage, path_in
 from triage.correlators._ghost_lines import job_of, texts, zones
 from triage.correlators._ghost_listing import gaps
@@ -222,7 +222,7 @@ def test_event_and_suspect(tmp_path: Path, known: Knowledge) -> None:
     cited = [(line.path.rpartition("/")[2], line.line) for line in first.lines]
     assert cited[:3] == [("crontabs.txt", 1), ("cron.log", 1), ("pull.sh", 3)]
     assert first.lines[2].text == DELETE
-    assert len(first.lines) <= schedules.MAX_LINES
+    assert len(first.lines) <= _ghost.MAX_LINES
     assert first.fields["checkpoint"] == f"{TREE}/ckpt/step_1020"
     assert first.fields["good_checkpoint"] == f"{TREE}/ckpt/step_1140"
     assert "--delete can delete /pool7/moth" in first.why

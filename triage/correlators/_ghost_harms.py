@@ -1,4 +1,4 @@
-"""Events, log lines and listings -> harm to training, and its saves, as :mod:`triage.correlators.periodic` wants."""
+"""Events, log lines and listings -> harm to training, and its saves, as :mod:`triage.correlators._periodic` wants."""
 
 from __future__ import annotations
 

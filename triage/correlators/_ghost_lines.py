@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import PurePosixPath
 from typing import Final
 
+from triage.correlators._scripts import SCRIPT as _SCRIPT
+from triage.correlators._scripts import wants_text
 from triage.correlators.base import Context
 from triage.events import place_of
 from triage.filescan import FileScan, Hit, base_id
@@ -20,10 +21,6 @@ from triage.vocabulary import Origin, TimeBasis
 from triage.zones import find_zone
 
 MAX_TEXT_BYTES: Final = 256 << 10
-_SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ksh|py|pl|rb)(?:\.txt)?$")
-_FOLDERS: Final = re.compile(
-    r"(?:^|/)(?:opt|usr/local|s?bin|scripts?|cron\.(?:hourly|daily|weekly|monthly)|etc/cron\.(?:hourly|daily|weekly|monthly))/"
-)
 _RANK: Final = re.compile(r"(?:global_)?rank[._-]?\d{1,6}", re.IGNORECASE)
 
 
@@ -90,14 +87,6 @@ def host_of(context: Context, path: str, row: Row | None = None) -> str | None:
     named = row.fields.get("host") if row is not None else None
     facts = context.topology.files.get(path)
     return short(str(named)) if named else facts.host if facts is not None else None
-
-
-def wants_text(path: str) -> bool:
-    """Say whether a file of a bundle (posix path) may be a script or table part that a schedule runs."""
-    pure = PurePosixPath(path)
-    if _SCRIPT.search(pure.name):
-        return True
-    return pure.suffix in {"", ".txt"} and _FOLDERS.search(f"{pure.parent.as_posix()}/") is not None
 
 
 def texts(context: Context) -> Mapping[str, str]:
