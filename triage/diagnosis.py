@@ -107,7 +107,16 @@ def _suspected(incident: Incident, place: Place, around: Surroundings) -> Place:
         if (not suspect.classes or incident.class_ in suspect.classes) and _compatible(suspect.place, incident):
             names_process = suspect.place.host or suspect.place.rank is not None
             return _join(suspect.place, replace(place, host=None, rank=None) if names_process else place)
-    return place
+    return _unblamed(incident, place)
+
+
+def _unblamed(incident: Incident, place: Place) -> Place:
+    """Of several ranks whose watchdogs fired none is the culprit: they waited for somebody."""
+    waiting = {e.place.rank for e in incident.own if e.class_ == "nccl-timeout"} - {None}
+    if incident.class_ != "nccl-timeout" or len(waiting) < 2:
+        return place
+    hosts = {e.place.host for e in incident.own if e.place.rank in waiting}
+    return replace(place, host=place.host if hosts == {place.host} else None, rank=None, gpu=None)
 
 
 def _failing_device(incident: Incident, place: Place) -> Place:

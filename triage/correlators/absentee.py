@@ -6,10 +6,12 @@ last enqueued (or started, completed) sequence number is lower than everybody el
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Final, NamedTuple
 
 from triage.correlators.base import ABSENT_RANK, Context, Correlation, Suspect
 from triage.model import Event, Evidence, Place
@@ -22,6 +24,9 @@ CLASSES = frozenset(
 EPISODE = timedelta(minutes=30)
 SENTINELS = frozenset({-1, 18446744073709551615})
 MAX_NAMED = 4
+RANK: Final = re.compile(r"\brank ?(\d{1,6})\]", re.IGNORECASE)
+HEADLINE: Final = "Watchdog caught collective operation timeout"
+AFTERMATH: Final = "pytorch-watchdog-aftermath"  # of a time-out or of another error, so it only tips the scales
 
 
 def correlate(context: Context) -> Correlation:
@@ -31,14 +36,17 @@ def correlate(context: Context) -> Correlation:
         if event.class_ == TIMEOUT_CLASS and event.place.rank is not None:
             jobs[event.place.job].append(event)
     seen = _seen_ranks(context)
+    gave_up = {e.place.rank for e in context.events if e.signature == AFTERMATH and e.place.rank is not None}
     suspects: list[Suspect] = []
     derived: list[Event] = []
     for job, events in jobs.items():
         last = _last_episode(events)
-        found = [
-            *_lagging(job, last),
-            *_absent(job, last, seen.get(job, set()) | seen.get(None, set()), context.topology.world.get(job)),
-        ]
+        behind = list(_lagging(job, last))
+        complained = _complainers(last) - {suspect.place.rank for suspect in behind if suspect.place.rank is not None}
+        known = _Known(
+            seen.get(job, set()) | seen.get(None, set()), complained, gave_up, context.topology.world.get(job)
+        )
+        found = [*behind, *_absent(job, last, known)]
         suspects.extend(found)
         derived.extend(_event(suspect, last[0]) for suspect in found[:MAX_NAMED])
     return Correlation(events=tuple(derived), suspects=tuple(suspects))
@@ -85,8 +93,30 @@ def _seen_ranks(context: Context) -> dict[str | None, set[int]]:
     return seen
 
 
-def _absent(job: str | None, events: Sequence[Event], seen: set[int], world: int | None) -> Iterable[Suspect]:
-    reporters = {rank for e in events if "seq" in e.fields and (rank := e.place.rank) is not None}
+def _complains(event: Event) -> bool:
+    """Whether this is the headline of a rank's own watchdog (torch before 1.13 and torn lines name no sequence)."""
+    return "seq" in event.fields or any(HEADLINE in line.text for line in event.lines)
+
+
+def _complainers(events: Iterable[Event]) -> set[int]:
+    """Return the ranks that say their own watchdog fired, also in a line that another rank's line tore."""
+    own = [e for e in events if _complains(e) or "last_enqueued" in e.fields]
+    named = (RANK.findall(line.text) for event in own for line in event.lines)
+    return {e.place.rank for e in own if e.place.rank is not None}.union(int(n) for found in named for n in found)
+
+
+class _Known(NamedTuple):
+    """What is known of a job's ranks: who prints at all, whose watchdog fired, who was taken down, how many there are."""
+
+    seen: set[int]
+    complained: set[int]
+    gave_up: set[int]
+    world: int | None
+
+
+def _absent(job: str | None, events: Sequence[Event], known: _Known) -> Iterable[Suspect]:
+    seen, world = known.seen, known.world
+    reporters = {rank for e in events if _complains(e) and (rank := e.place.rank) is not None}
     if len(reporters) < 2 and not (reporters and world == 2):
         return
     everyone = (
@@ -94,9 +124,11 @@ def _absent(job: str | None, events: Sequence[Event], seen: set[int], world: int
         if world and world <= 65536 and max(reporters) < world
         else seen | set(range(max(reporters) + 1))
     )
+    reporters |= known.complained & everyone
     missing = sorted(everyone - reporters)
     if not missing or len(missing) > max(1, len(everyone) // 4):
         return
+    missing = [rank for rank in missing if rank not in known.gave_up] or missing
     heard = [rank for rank in missing if rank in seen] or missing
     if len(heard) > MAX_NAMED:
         return

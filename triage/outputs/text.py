@@ -169,8 +169,9 @@ def sure(confidence: float) -> str:
 
 
 def culprit(diagnosis: Diagnosis) -> str:
-    """Return rank, host, device and rack in words."""
-    return ", ".join(_parts(diagnosis)) or "not in evidence"
+    """Return rank, host, device and rack in words, and when it began there."""
+    where = ", ".join(_parts(diagnosis)) or "not in evidence"
+    return f"{where}, at {iso(diagnosis.time)}" if diagnosis.time else where
 
 
 def _parts(diagnosis: Diagnosis) -> Iterator[str]:
@@ -189,8 +190,6 @@ def _parts(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"server {place.server}"
     if place.rack:
         yield f"rack {place.rack}"
-    if diagnosis.time is not None:
-        yield f"at {iso(diagnosis.time)}"
 
 
 def see(cited: Cited) -> str:
