@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -186,3 +187,28 @@ def test_nobody_is_blamed_when_all_complain(torch: str, tmp_path: Path, loaded: 
     report = diagnose(told, tmp_path / torch, loaded)
     assert report.diagnoses[0].class_ == "nccl-timeout"
     assert named(report) is None
+
+
+def test_a_rank_inside_its_group_is_not_the_rank(tmp_path: Path, loaded: knowledge.Knowledge) -> None:
+    """``[Rank 7]`` counts inside a process group; only the tag ``[rank15]:`` says who complained."""
+    told = replace(story(2), torch="2.4", silent=7, late=False, torn=0, truncated=False, speaks=True, per_host=False)
+    write(told, tmp_path / "job")
+    log = tmp_path / "job" / "train.log"
+    local = re.sub(r"\[Rank (\d+)\] Watch", lambda m: f"[Rank {int(m[1]) % LOCAL}] Watch", log.read_text("utf-8"))
+    log.write_text(local, encoding="utf-8")
+    report = pipeline.postmortem([str(tmp_path)], loaded, pipeline.Options(year=2026), now=HEARD)
+    assert named(report) == 7
+
+
+def test_another_job_taken_down_excuses_nobody(tmp_path: Path, loaded: knowledge.Knowledge) -> None:
+    """Two jobs have a rank 9 each: the abort of one says nothing of the other's silence."""
+    told = replace(story(3), torch="2.4", silent=9, late=False, torn=0, truncated=False, speaks=True, per_host=False)
+    write(told, tmp_path / "slurm-501")
+    (tmp_path / "slurm-501" / "train.log").rename(tmp_path / "slurm-501.out")
+    log = tmp_path / "slurm-501.out"
+    early = re.compile(r"^\[rank20\].*(Watchdog caught|last enqueued)")  # torn beyond reading; its later line is there
+    kept = [line for line in log.read_text("utf-8").splitlines() if not early.search(line)]
+    log.write_text("\n".join(kept), encoding="utf-8")
+    (tmp_path / "slurm-502.out").write_text("\n".join(complaint("2.4", 9, 4, 4, HEARD)), encoding="utf-8")
+    report = pipeline.postmortem([str(tmp_path)], loaded, pipeline.Options(year=2026), now=HEARD)
+    assert 9 in {d.place.rank for d in report.diagnoses if d.place.job == "501"}, report.diagnoses

@@ -24,7 +24,9 @@ CLASSES = frozenset(
 EPISODE = timedelta(minutes=30)
 SENTINELS = frozenset({-1, 18446744073709551615})
 MAX_NAMED = 4
-RANK: Final = re.compile(r"\brank ?(\d{1,6})\]", re.IGNORECASE)
+# The tag names the global rank; [Rank n] counts inside a process group and stands in only where lines have no tag.
+TAG: Final = re.compile(r"\[rank(\d{1,6})\]:")
+GROUP_RANK: Final = re.compile(r"\bRank (\d{1,6})\]")
 HEADLINE: Final = "Watchdog caught collective operation timeout"
 AFTERMATH: Final = "pytorch-watchdog-aftermath"  # of a time-out or of another error, so it only tips the scales
 
@@ -36,16 +38,18 @@ def correlate(context: Context) -> Correlation:
         if event.class_ == TIMEOUT_CLASS and event.place.rank is not None:
             jobs[event.place.job].append(event)
     seen = _seen_ranks(context)
-    gave_up = {e.place.rank for e in context.events if e.signature == AFTERMATH and e.place.rank is not None}
+    gave_up: dict[str | None, set[int]] = defaultdict(set)
+    for event in context.events:
+        if event.signature == AFTERMATH and event.place.rank is not None:
+            gave_up[event.place.job].add(event.place.rank)
     suspects: list[Suspect] = []
     derived: list[Event] = []
     for job, events in jobs.items():
         last = _last_episode(events)
         behind = list(_lagging(job, last))
         complained = _complainers(last) - {suspect.place.rank for suspect in behind if suspect.place.rank is not None}
-        known = _Known(
-            seen.get(job, set()) | seen.get(None, set()), complained, gave_up, context.topology.world.get(job)
-        )
+        heard = seen.get(job, set()) | seen.get(None, set())
+        known = _Known(heard, complained, gave_up.get(job, set()), context.topology.world.get(job))
         found = [*behind, *_absent(job, last, known)]
         suspects.extend(found)
         derived.extend(_event(suspect, last[0]) for suspect in found[:MAX_NAMED])
@@ -101,7 +105,8 @@ def _complains(event: Event) -> bool:
 def _complainers(events: Iterable[Event]) -> set[int]:
     """Return the ranks that say their own watchdog fired, also in a line that another rank's line tore."""
     own = [e for e in events if _complains(e) or "last_enqueued" in e.fields]
-    named = (RANK.findall(line.text) for event in own for line in event.lines)
+    texts = [line.text for event in own for line in event.lines]
+    named = (TAG.findall(text) or GROUP_RANK.findall(text) for text in texts)
     return {e.place.rank for e in own if e.place.rank is not None}.union(int(n) for found in named for n in found)
 
 
