@@ -34,7 +34,8 @@ LAYERS = """
     triage.playbooks triage.playcache triage.templates triage.diagnosis
     triage.outputs triage.outputs.base triage.outputs.safe triage.outputs.*
     triage.knowledge triage.pipeline triage.codes
-    triage.explain triage.nearest triage.explaintext triage.reference triage.commands triage.cli_catalog triage.cli triage.__main__
+    triage.explain triage.nearest triage.explaintext triage.reference triage.commands triage.cli_options triage.cli_catalog
+    triage.cli triage.__main__
 """
 ORDER = LAYERS.split()
 DISCOVERED = {"triage.sources.*", "triage.correlators.*", "triage.outputs.*"}

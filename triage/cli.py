@@ -17,6 +17,7 @@ import rich_click as click
 
 from triage import __version__
 from triage.cli_catalog import playbooks, signatures
+from triage.cli_options import more_signatures
 from triage.errors import TriageError
 
 if TYPE_CHECKING:
@@ -115,13 +116,7 @@ main.add_command(playbooks)
     "--decision", "decision_only", is_flag=True, help="Print only the decision, as one JSON line (for launch scripts)."
 )
 @click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 if a diagnosis has at least this level.")
-@click.option(
-    "--signatures",
-    "signature_dirs",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="More signatures (file or folder).",
-)
+@more_signatures
 @click.option("--workers", type=click.IntRange(1, 256), help="Scanner threads (default: one per core).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes.")
 def postmortem(
@@ -231,13 +226,7 @@ def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, 
     show_default=True,
     help="How to write the answer.",
 )
-@click.option(
-    "--signatures",
-    "signature_dirs",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="More signatures (file or folder).",
-)
+@more_signatures
 def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ...]) -> None:
     """Say what a log line, a code or a failure class means, and what it does not prove; - reads standard input.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import rich_click as click
 
+from triage.cli_options import more_signatures
+
 
 @click.group()
 def signatures() -> None:
@@ -24,13 +26,7 @@ def signatures() -> None:
     help="How to list them.",
 )
 @click.option("--class", "class_", help="Only this failure class.")
-@click.option(
-    "--signatures",
-    "signature_dirs",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="More signatures (file or folder).",
-)
+@more_signatures
 def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path, ...]) -> None:
     """List signatures; ``--format patterns`` prints ripgrep-compatible forms, one a line."""
     from triage.commands import list_signatures
@@ -41,13 +37,7 @@ def signatures_list(format_: str, class_: str | None, signature_dirs: tuple[Path
 
 @signatures.command("show")
 @click.argument("name")
-@click.option(
-    "--signatures",
-    "signature_dirs",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="More signatures (file or folder).",
-)
+@more_signatures
 def signatures_show(name: str, signature_dirs: tuple[Path, ...]) -> None:
     """Show one signature: its file, or one row of its code table (gpu-xid/79)."""
     from triage.commands import show_signature

@@ -1,0 +1,15 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+more_signatures = click.option(
+    "--signatures",
+    "signature_dirs",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="More signatures (file or folder).",
+)
