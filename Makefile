@@ -12,6 +12,7 @@ $(VENV)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group test --group lint
+	@$(BIN)/python -m compileall -q triage
 	@touch $@
 
 demo: env

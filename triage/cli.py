@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-import rich_click as click
+import click
 
 from triage import __version__
 from triage.cli_catalog import playbooks, signatures
@@ -30,7 +30,7 @@ FORMATS = ("text", "json")
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 
-class _Group(click.RichGroup):
+class _Group(click.Group):
     """Turns errors a user can act on into one line and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -228,7 +228,9 @@ def inspect(file: Path, lines: tuple[int, ...], format_: str, year: int | None, 
 )
 @more_signatures
 def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ...]) -> None:
-    """Say what a log line, a code or a failure class means, and what it does not prove; - reads standard input.
+    """Say what a line, a code or a class means.
+
+    And what it does not prove; - reads standard input.
 
     Examples:  triage explain xid 79    triage explain exit -9    dmesg | tail -5 | triage explain -
     """
@@ -248,7 +250,10 @@ def explain(words: tuple[str, ...], format_: str, signature_dirs: tuple[Path, ..
     help="How to write the reports.",
 )
 def demo(name: str | None, format_: str) -> None:
-    """Run the main job on the samples that come with triage (all, or the one named)."""
+    """Run postmortem on the samples that come along.
+
+    On all of them, or on the one that is named.
+    """
     from triage.commands import demo_cases, write_report
 
     loaded = None
@@ -272,7 +277,10 @@ def report_schema() -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script: eval "$(triage completion bash)"."""
+    """Print a script for the shell's completion.
+
+    Use it with:  eval "$(triage completion bash)"
+    """
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import rich_click as click
+import click
 
 from triage.cli_options import more_signatures
 
 
 @click.group()
 def signatures() -> None:
-    """List, show, test, lint and start signatures (docs/signatures.md)."""
+    """List, show, test, lint and start signatures."""
 
 
 @signatures.command("list")

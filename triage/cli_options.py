@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import rich_click as click
+import click
 
 more_signatures = click.option(
     "--signatures",
