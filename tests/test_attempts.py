@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event
+from tests.conftest import Diagnose
+from triage import pipeline
 from triage.attempts import Attempts, find, number_events
 from triage.model import Event
 from triage.vocabulary import Role
@@ -42,6 +44,47 @@ def test_a_start_counts_where_something_happened_since_the_last(
 ) -> None:
     found = find([*map(banner, banners), *map(failure, failures)], {"train.log": progress})
     assert list(found.starts["train.log"]) == starts
+
+
+@pytest.mark.parametrize(
+    ("banners", "restarts", "starts"),
+    [
+        ([], [60], [1, 60]),  # a rank's own log has no banner, only a counter that goes back
+        ([1], [60], [1, 60]),
+        ([1, 55], [60], [1, 55]),  # the banner before the first report is the start
+        ([1, 45], [60], [1, 45, 60]),  # a banner before the last progress belongs to an earlier start
+        ([], [30, 60], [1, 30, 60]),
+    ],
+)
+def test_a_step_counter_that_goes_back_starts_an_attempt(
+    banners: list[int], restarts: list[int], starts: list[int]
+) -> None:
+    progress = {"train.log": [10, 20, 30, 40, 50, 60, 70]}
+    found = find(map(banner, banners), progress, {"train.log": restarts})
+    assert list(found.starts["train.log"]) == starts
+
+
+def test_progress_of_the_next_attempt_does_not_excuse_a_failure(diagnose: Diagnose) -> None:
+    def steps(start: int, minute: int) -> list[str]:
+        return [
+            f"2026-03-01 02:{minute + n:02d}:00,000 INFO [Rank 3] step={start + 20 * n} loss=2.31 grad_norm=0.31"
+            for n in range(12)
+        ]
+
+    died = [
+        "[rank3]: Traceback (most recent call last):",
+        '[rank3]:   File "/opt/x/train.py", line 5, in <module>',
+        "[rank3]:     h = self.mlp(h)",
+        "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.16 GiB. GPU 3 has a total capacity of "
+        "79.11 GiB of which 1.28 GiB is free. Including non-PyTorch memory, this process has 77.82 GiB memory in use.",
+    ]
+    again = "\n".join([*steps(400, 0), *died, *steps(540, 30)]) + "\n"
+    goes_on = "\n".join([*steps(400, 0), *died, *steps(640, 30)]) + "\n"
+    both = pipeline.Options(year=2026, attempt="all")
+    first = diagnose({"rank3.log": again}, both).diagnoses[0]
+    assert (first.class_, first.attempt) == ("gpu-oom", 1)
+    lesser = diagnose({"rank3.log": goes_on}, both).diagnoses
+    assert not lesser or lesser[0].confidence < first.confidence - 0.1
 
 
 def test_files_are_cut_apart() -> None:

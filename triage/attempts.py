@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from triage.events import START_GROUP
 from triage.model import Event
@@ -34,10 +35,15 @@ class Attempts:
         return starts[following] if following < len(starts) else None
 
 
-def find(events: Iterable[Event], progress: Mapping[str, Sequence[int]]) -> Attempts:
+def find(
+    events: Iterable[Event],
+    progress: Mapping[str, Sequence[int]],
+    restarts: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> Attempts:
     """Cut files into attempts at start banners; banners with no progress between them belong to one start.
 
-    ``progress`` holds, per file, the sorted lines that show training progress.
+    ``progress`` holds, per file, the sorted lines that show training progress; ``restarts`` those of them at which the
+    step counter went back: they start an attempt that has no banner.
     """
     banners: dict[str, list[int]] = defaultdict(list)
     failures: dict[str, list[int]] = defaultdict(list)
@@ -48,12 +54,24 @@ def find(events: Iterable[Event], progress: Mapping[str, Sequence[int]]) -> Atte
         elif event.role.value in ("root", "symptom"):
             for line in event.lines:
                 failures[line.path].append(line.line)
-    return Attempts(
-        {
-            path: _starts(sorted(lines), sorted([*progress.get(path, ()), *failures[path]]))
-            for path, lines in banners.items()
-        }
-    )
+    starts = {
+        path: _starts(sorted(lines), sorted([*progress.get(path, ()), *failures[path]]))
+        for path, lines in banners.items()
+    }
+    for path, lines in restarts.items():
+        starts[path] = _with_restarts(starts.get(path, [1]), lines, progress.get(path, ()))
+    return Attempts(starts)
+
+
+def _with_restarts(starts: Sequence[int], restarts: Iterable[int], progress: Sequence[int]) -> list[int]:
+    """Add the restarts that no start stands before, after the last progress of the attempt before."""
+    out = list(starts)
+    for line in restarts:
+        before = bisect_left(progress, line)
+        previous = progress[before - 1] if before else 0
+        if not any(previous < start <= line for start in out):
+            out.append(line)
+    return sorted(out)
 
 
 def _starts(banners: Sequence[int], activity: Sequence[int]) -> list[int]:

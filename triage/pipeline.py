@@ -106,11 +106,12 @@ def correlate(
     recoveries = {s.id: (s.recovered_by, s.recovery_s) for s in knowledge.signatures if s.recovered_by}
     found = events.drop_recovered(found, recoveries)
     found = events.drop_cancelled(found, {s.id: s.cancels for s in knowledge.signatures if s.cancels})
-    found += series_events(scans, where, clock)
+    numbers = series_events(scans, where, clock)
+    found += numbers.events
     found = select(found, options)
     found += conditions.derive(found, knowledge.signatures)
     progress = {scan.path: [line for line, _ in scan.metrics] for scan in scans if scan.metrics}
-    starts = attempts.find(found, progress)
+    starts = attempts.find(found, progress, numbers.restarts)
     found = attempts.number_events(found, starts)
     context = Context(
         found, where, scans, _window(found), lambda scan, line: _line_time(clock, where, scan, line), texts or {}

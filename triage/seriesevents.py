@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from triage.clock import Clock
 from triage.filescan import FileScan
@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from triage.series import SeriesEvent
 
 
-def series_events(scans: Sequence[FileScan], where: Topology, clock: Clock) -> list[Event]:
-    """Return what the numbers say: NaN, spikes, level shifts, drifts, silence."""
+class Numbers(NamedTuple):
+    """What the metric lines say: events, and by file the lines at which the step counter goes back."""
+
+    events: list[Event]
+    restarts: Mapping[str, Sequence[int]]
+
+
+def series_events(scans: Sequence[FileScan], where: Topology, clock: Clock) -> Numbers:
+    """Return what the numbers say: NaN, spikes, level shifts, drifts, silence; and new attempts."""
     if not any(scan.metrics for scan in scans):
-        return []
+        return Numbers([], {})
     from triage import series
     from triage.metrics import parse
 
@@ -30,7 +37,9 @@ def series_events(scans: Sequence[FileScan], where: Topology, clock: Clock) -> l
         date = _dates(scan, where, clock)
         lines.extend((scan.path, number, text, date(number)) for number, text in scan.metrics)
     texts = {(path, number): text for path, number, text, _ in lines}
-    return [_event(number, found, texts, where) for number, found in enumerate(series.detect(parse(lines)))]
+    points = parse(lines)
+    events = [_event(number, found, texts, where) for number, found in enumerate(series.detect(points))]
+    return Numbers(events, series.restarts(points))
 
 
 def _dates(scan: FileScan, where: Topology, clock: Clock) -> Callable[[int], float | None]:

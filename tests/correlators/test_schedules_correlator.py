@@ -55,7 +55,7 @@ def _context(
     scans = scan_inputs(inputs, known.plan)
     where = topology.build(scans, {n: t for n, t in files.items() if topology.is_rack_file(n)})
     clock = pipeline.make_clock(scans, where, pipeline.Options(year=2029), NOW)
-    found = [*events.build(scans, where, clock), *series_events(scans, where, clock)]
+    found = [*events.build(scans, where, clock), *series_events(scans, where, clock).events]
     window = pipeline._window(found)
     when = lambda scan, line: pipeline._line_time(clock, where, scan, line)  # noqa: E731
     return Context(found, where, scans, window, when, given or {})

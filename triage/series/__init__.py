@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from triage.series.detect import detect
 from triage.series.event import Kind, SeriesEvent
+from triage.series.segments import restarts
 
-__all__ = ["Kind", "SeriesEvent", "detect"]
+__all__ = ["Kind", "SeriesEvent", "detect", "restarts"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan
 
-from triage.metrics.points import Key, Series
+from triage.metrics.points import Key, Points, Series
 from triage.series import columns
 
 
@@ -57,6 +57,20 @@ def cut(series: Series) -> list[Segment]:
         for number, (a, b) in enumerate(pairwise(bounds), 1)
         if b > a
     ]
+
+
+def restarts(points: Points) -> dict[str, list[int]]:
+    """Return, by file, the lines at which its step counter goes back: the first reports of new attempts.
+
+    The longest series of each file decides; all metrics of a file share its counter.
+    """
+    longest: dict[str, Series] = {}
+    for series in points:
+        known = longest.get(series.key.file)
+        if known is None or len(series) > len(known):
+            longest[series.key.file] = series
+    found = {path: [segment.lines[0] for segment in cut(series)[1:]] for path, series in longest.items()}
+    return {path: lines for path, lines in found.items() if lines}
 
 
 def _returns(series: Series) -> list[int]:
