@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from tests.builders import event
-from tests.conftest import NOW
+from tests.conftest import NOW, Diagnose
 from triage import events, topology
 from triage.events import drop_recovered
 from triage.filescan import FileScan, FileScanner
@@ -17,7 +18,7 @@ from triage.knowledge import Knowledge
 from triage.model import Event
 from triage.pipeline import Options, make_clock
 from triage.reading import pieces
-from triage.vocabulary import Role
+from triage.vocabulary import Noise, Role
 
 Read = Callable[[Mapping[str, str]], list[Event]]
 
@@ -165,6 +166,28 @@ def test_an_alarm_that_recovered_in_time_and_place_is_context(
     up = event("ib-link", seconds, signature="up", path=path, line=line, **recovery)  # type: ignore[arg-type]
     first = drop_recovered([alarm, up], {"down": (("up",), 60.0)})[0]
     assert (first.role is Role.CONTEXT and first.why == "recovered") is recovered
+
+
+@pytest.mark.parametrize(("seconds", "noise"), [(300, Noise.COMMON), (600, Noise.COMMON), (601, Noise.RARE)])
+def test_an_alarm_that_recovered_late_speaks_only_with_its_consequences(seconds: int, noise: Noise) -> None:
+    alarm = replace(event("ib-link", 0, signature="down", host="gpu-1"), noise=Noise.RARE)
+    up = event("ib-link", seconds, signature="up", host="gpu-1")
+    first = drop_recovered([alarm, up], {"down": (("up",), 60.0)})[0]
+    assert (first.role, first.noise) == (Role.ROOT, noise)
+
+
+NFS = "Mar  1 02:{minute:02d}:03 kestrel-07 kernel: [81234.{minute:06d}] {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("ends", "classes"),
+    [(6, []), (40, ["storage-stall"])],  # a quarter of an hour later it is an outage whatever came of it
+)
+def test_a_short_outage_that_ended_is_no_incident(diagnose: Diagnose, ends: int, classes: list[str]) -> None:
+    log = NFS.format(minute=1, text="nfs: server nas01 not responding, still trying")
+    log += NFS.format(minute=3, text="INFO: task pt_data_worker:31863 blocked for more than 122 seconds.")
+    log += NFS.format(minute=ends, text="nfs: server nas01 OK")
+    assert [d.class_ for d in diagnose({"kern.log": log}).diagnoses] == classes
 
 
 def test_one_line_does_not_speak_for_a_cause_and_for_a_symptom_of_another(read: Read) -> None:

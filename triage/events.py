@@ -14,12 +14,13 @@ from triage.model import Event, Evidence, Place, Scalar, When
 from triage.sources.base import Parsed
 from triage.stamps import STAMPS
 from triage.topology import Topology, short
-from triage.vocabulary import Origin, Role, TimeBasis
+from triage.vocabulary import Noise, Origin, Role, TimeBasis
 
 REPEAT_GAP = timedelta(minutes=10)
 KEEP_LINES = 6
 INHERIT_LINES = 400  # how far below a stamped line an unstamped one may stand to be dated by it
 CANCEL_S = 60.0
+LATE = 10.0  # an alarm that recovered within this many spans did harm only if something else tells so
 START_GROUP = "attempt-start"
 MAX_EVENTS_PER_KEY = 500
 CLEARLY = 5.0  # how much more telling a root must be to silence another root on its line
@@ -318,7 +319,7 @@ def _effective(dated: _Dated) -> When:
 
 
 def drop_recovered(events: Sequence[Event], recovered_by: Mapping[str, tuple[tuple[str, ...], float]]) -> list[Event]:
-    """Turn alarms that recovered in time into context.
+    """Turn alarms that recovered in time into context; those that recovered late say little by themselves.
 
     ``recovered_by`` maps a signature id to (ids of recoveries, span in seconds). A recovery counts for the same host
     (and server / device where both name one) at or after the alarm, within the span; undated ones by order in the file.
@@ -331,8 +332,11 @@ def drop_recovered(events: Sequence[Event], recovered_by: Mapping[str, tuple[tup
         names, span = (
             recovered_by.get(event.signature) or recovered_by.get(event.signature.partition("/")[0]) or ((), 0.0)
         )
-        if any(_recovers(event, other, span) for name in names for other in by_id.get(name, ())):
+        recoveries = [other for name in names for other in by_id.get(name, ())]
+        if any(_recovers(event, other, span) for other in recoveries):
             event = replace(event, role=Role.CONTEXT, why="recovered")
+        elif any(_recovers(event, other, LATE * span) for other in recoveries):
+            event = replace(event, noise=Noise.COMMON)
         out.append(event)
     return out
 
