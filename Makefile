@@ -34,6 +34,7 @@ score: env
 
 bench: env
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/ranking.py
 
 docs: env
 	$(BIN)/python -m triage.reference docs/reference

@@ -30,7 +30,7 @@ LAYERS = """
     triage.metrics.* triage.metrics triage.series.* triage.series triage.seriesevents
     triage.schedules.* triage.schedules
     triage.correlators triage.correlators.base triage.correlators.*
-    triage.hypotheses triage.report triage.ranking triage.calibration
+    triage.gates triage.hypotheses triage.network triage.report triage.ranking triage.calibration
     triage.playbooks triage.playcache triage.templates triage.diagnosis
     triage.outputs triage.outputs.base triage.outputs.safe triage.outputs.*
     triage.knowledge triage.pipeline triage.codes

@@ -13,17 +13,13 @@ from triage.causes import (
     STRENGTH,
     Hypothesis,
     Item,
-    Network,
-    accept,
-    connect,
-    gain,
     log_odds,
     paths,
-    rivals,
-    share,
 )
-from triage.hypotheses import Gate, open_hypotheses
+from triage.gates import Gate
+from triage.hypotheses import open_hypotheses
 from triage.model import Event
+from triage.network import Network, accept, connect, gain, rivals, share
 from triage.report import MAX_EVIDENCE, Cited, Reason
 from triage.signature import Edge
 from triage.vocabulary import UNKNOWN_CLASS, Level, Role
@@ -80,7 +76,12 @@ def rank(
     network = connect(items, open_hypotheses(items, priors, gate), paths(edges), gate)
     roots = accept(network)
     owned = share(network, roots)
-    incidents = [_incident(network, roots, root, owned[root.key]) for root in roots if owned[root.key]]
+    misses = network.misses(roots)
+    incidents = [
+        _incident(network, roots, root, owned[root.key], network.without(root, misses))
+        for root in roots
+        if owned[root.key]
+    ]
     incidents = [incident for incident in incidents if keep(incident.events)]
     far = datetime.max.replace(tzinfo=timezone.utc)
     return sorted(
@@ -88,7 +89,10 @@ def rank(
     )
 
 
-def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, owned: Sequence[int]) -> Incident:
+def _incident(
+    network: Network, roots: Sequence[Hypothesis], root: Hypothesis, owned: Sequence[int], misses: Sequence[float]
+) -> Incident:
+    """Describe a root. ``misses``: for every item the chance that neither chance nor another root produces it."""
     mine = [network.items[i] for i in owned]
     own_items = sorted((i for i in mine if i.class_ == root.class_), key=_worth, reverse=True)
     own = [event for item in own_items for event in item.events]
@@ -98,7 +102,7 @@ def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, o
             symptoms[item.class_].extend(item.events)
     if not own and root.class_ == UNKNOWN_CLASS:
         own, symptoms = [e for item in mine for e in item.events], defaultdict(list)
-    ranked = rivals(network, roots, root, TEMPERATURE)
+    ranked = rivals(network, misses, roots, root, TEMPERATURE)
     probability = next(p for h, p in ranked if h is root)
     times = [e.effective.at for e in own or [e for v in symptoms.values() for e in v] if e.effective.at]
     return Incident(
@@ -107,8 +111,8 @@ def _incident(network: Network, roots: Sequence[Hypothesis], root: Hypothesis, o
         own=tuple(sorted(own, key=_decisive)),
         symptoms={name: tuple(sorted(events, key=_decisive)) for name, events in symptoms.items()},
         probability=probability,
-        rivals=tuple(_rivals(network, roots, root, ranked)),
-        reasons=tuple(_reasons(network, roots, root)),
+        rivals=tuple(_rivals(network, root, ranked, misses)),
+        reasons=tuple(_reasons(network, root, misses)),
         level=max(
             (e.level for e in own or [e for v in symptoms.values() for e in v]),
             key=lambda level: level.order,
@@ -136,10 +140,12 @@ def _decisive(event: Event) -> tuple[object, ...]:
 
 
 def _rivals(
-    network: Network, roots: Sequence[Hypothesis], root: Hypothesis, ranked: Sequence[tuple[Hypothesis | None, float]]
+    network: Network,
+    root: Hypothesis,
+    ranked: Sequence[tuple[Hypothesis | None, float]],
+    misses: Sequence[float],
 ) -> list[Rival]:
     """One rival per class, with what speaks against it."""
-    misses = network.misses([r for r in roots if r is not root])
     best = gain(network, misses, root)
     out: dict[str | None, Rival] = {}
     for hypothesis, probability in ranked:
@@ -190,9 +196,8 @@ def _times(nats: float) -> str:
     return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"
 
 
-def _reasons(network: Network, roots: Sequence[Hypothesis], root: Hypothesis) -> list[Reason]:
+def _reasons(network: Network, root: Hypothesis, misses: Sequence[float]) -> list[Reason]:
     """The arithmetic: the prior, then each piece of evidence with its factor, strongest first."""
-    misses = network.misses([r for r in roots if r is not root])
     reasons = [Reason(f"prior of {root.class_}: {root.prior:.1%} of interruptions", log_odds(root.prior))]
     parts = []
     for index, weight in network.weights[root.key].items():
