@@ -13,7 +13,7 @@ from triage.causes import ACCEPT, MAX_ROOTS, UNKNOWN_STRENGTH, UNKNOWN_TIMEOUT, 
 from triage.gates import Gate
 from triage.hypotheses import make_items, open_hypotheses
 from triage.model import Event
-from triage.network import Network, accept, connect, gain, share
+from triage.network import Cover, Network, accept, connect, gain, given_the_first, likelier, share
 from triage.vocabulary import UNKNOWN_CLASS, Noise, Role, Scope, Strength
 
 ROUTES = paths(EDGES)
@@ -59,15 +59,23 @@ def every_pair(items: Sequence[Item], hypotheses: Sequence[Hypothesis], gate: Ga
                 chances += [path.chance * max(item.strength, 0.5) * gate(h, item, path) for path in ways]
             if max(chances, default=0.0) > 0:
                 found[index] = max(chances)
-        weights[h.key] = found
+        weights[h.key] = found if h.class_ == UNKNOWN_CLASS else given_the_first(items, found, h.class_)
     return weights
+
+
+def unexplained(network: Network, roots: Sequence[Hypothesis]) -> list[float]:
+    """The chance, for each item, that neither chance nor the best of the roots produces it."""
+    return [
+        (1 - item.leak) * (1 - max((network.weights[r.key].get(index, 0.0) for r in roots), default=0.0))
+        for index, item in enumerate(network.items)
+    ]
 
 
 def greedy(network: Network) -> list[Hypothesis]:
     """The search by definition, up to exchanges: every gain anew in every round."""
     roots: list[Hypothesis] = []
     while len(roots) < MAX_ROOTS:
-        misses = network.misses(roots)
+        misses = unexplained(network, roots)
         scored = [(gain(network, misses, h), h.key, h) for h in network.hypotheses if h not in roots]
         value, _, best = max(scored, key=lambda s: s[:2], default=(ACCEPT, "", None))
         if best is None or value <= ACCEPT:
@@ -75,11 +83,11 @@ def greedy(network: Network) -> list[Hypothesis]:
         roots.append(best)
         for root in roots[:-1]:
             others = [r for r in roots if r is not root]
-            if gain(network, network.misses(others), root) <= ACCEPT:
+            if gain(network, unexplained(network, others), root) <= ACCEPT:
                 roots = others
     for root in roots:
         others = [r for r in roots if r is not root]
-        misses = network.misses(others)
+        misses = unexplained(network, others)
         best = max((h for h in network.hypotheses if h not in others), key=lambda h: (gain(network, misses, h), h.key))
         if best is not root and gain(network, misses, best) > gain(network, misses, root) + 1e-9:
             roots = [*others, best]
@@ -124,4 +132,32 @@ def test_misses_without_a_root_are_those_of_the_others() -> None:
     network = connect(items, hypotheses, ROUTES, gate)
     for root in hypotheses:
         others = [h for h in hypotheses if h is not root]
-        assert network.without(root, network.misses(hypotheses)) == pytest.approx(network.misses(others))
+        cover = Cover(network, hypotheses)
+        assert cover.without(root) == pytest.approx(unexplained(network, others))
+        cover.drop(root)
+        assert cover.misses == pytest.approx(unexplained(network, others))
+
+
+def item(class_: str, seconds: float | None, strength: Strength, **place: str) -> Item:
+    """One event as evidence."""
+    return make_items([event(class_, seconds, strength=strength, **place)], lambda _path, _line: False)[0]  # type: ignore[arg-type]
+
+
+def test_a_chain_of_consequences_pays_once_for_having_begun() -> None:
+    crash = [item("rank-crash", 60.0 * n, Strength.STRONG, job="j1") for n in range(3)]
+    later = item("rank-crash", 9000.0, Strength.STRONG, job="j1")  # another crash: another chance
+    elsewhere = item("rank-crash", 60.0, Strength.STRONG, job="j2")
+    stall = item("storage-stall", 0.0, Strength.STRONG, host="h1")
+    items = [*crash, later, elsewhere, stall]
+    weights = given_the_first(items, dict.fromkeys(range(len(items)), 0.5), "storage-stall")
+    assert list(weights.values()) == [0.5, 0.85, 0.85, 0.5, 0.5, 0.5]
+
+
+def test_two_causes_make_a_line_no_likelier_than_the_better_of_them() -> None:
+    found = [item("gpu-ecc", 0.0, Strength.MODERATE, host="h1"), item("rank-crash", 10.0, Strength.MODERATE, host="h1")]
+    first, second = (Hypothesis(str(n), "gpu-ecc", found[0], 0.1) for n in range(2))
+    network = Network(found, [first, second], {"0": {0: 0.6, 1: 0.5}, "1": {0: 0.5, 1: 0.6}})
+    cover = Cover(network, [first])
+    factors = [likelier(network, cover.misses, index, weight) for index, weight in network.weights["1"].items()]
+    leak = found[0].leak
+    assert factors == pytest.approx([1.0, (1 - (1 - leak) * 0.4) / (1 - (1 - leak) * 0.5)])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from triage.metrics import parse
 from triage.series import SeriesEvent, detect
+from triage.series import restarts as restarts_of
 from triage.series.stats import rises
 from triage.vocabulary import CLASSES, Role
 
@@ -382,3 +383,19 @@ def test_empty_and_short_input() -> None:
     assert detect(()) == []
     assert seen(["step=1 loss=2.3"]) == []
     assert seen(simple([2.3, 2.2])) == []
+
+
+@pytest.mark.parametrize(
+    ("rank", "back", "restarts"),
+    [
+        ("[Rank 3] ", 20, 1),  # one writer: any step back is a new start
+        ("", 20, 0),  # several writers may print the same few steps in turn
+        ("", 200, 1),
+        ("[Rank 3] ", 0, 0),
+    ],
+)
+def test_a_counter_that_goes_back_is_a_new_attempt(rank: str, back: int, restarts: int) -> None:
+    steps = [*range(400, 640, 20), *range(640 - 20 - back + (20 if back == 0 else 0), 900, 20)]
+    texts = [f"2026-03-01 02:00:00,000 INFO {rank}step={step} loss=2.31 grad_norm=0.31" for step in steps]
+    points = parse([("train.log", number, text, None) for number, text in enumerate(texts, 1)])
+    assert len(restarts_of(points).get("train.log", [])) == restarts

@@ -1,9 +1,9 @@
-"""Which causes explain what was seen: a noisy-OR network over failure classes (the QMR-DT form of medical diagnosis).
+"""Which causes explain what was seen: a causal network over failure classes (the QMR-DT form of medical diagnosis).
 
-    P(e seen | causes R) = 1 - (1 - leak_e) * product over r in R of (1 - w(r, e))
+    P(e seen | causes R) = 1 - (1 - leak_e) * (1 - max over r in R of w(r, e))
 
 ``w(r, e)`` is the strength of the signature when e speaks for r's own class, or of the edge r -> class of e times the
-strength, zero when time or place forbid it. Evidence that one emission prints together counts once. All scores are
+strength, zero when time or place forbid it; a chain of consequences pays its edge once (docs/decisions/005). Evidence that one emission prints together counts once. All scores are
 natural logarithms. The module knows classes and numbers, no log format.
 """
 
@@ -34,7 +34,8 @@ CONSEQUENCES: Final = frozenset({"rank-crash", "scheduler-kill", "network-bootst
 RELAYS: Final = frozenset({"nccl-timeout", "rank-crash", "scheduler-kill", "network-bootstrap"})
 STANDS_ALONE: Final = frozenset({"nccl-timeout"})  # its definition is "the cause is not in evidence"
 ACCEPT: Final = 0.0  # a root must gain more than this
-MAX_ROOTS: Final = 40
+MAX_ROOTS: Final = 400
+SAME_EPISODE_S: Final = 1800.0  # what a longer silence parts is not one emission
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from triage.causes import (
     CONSEQUENCES,
     LEAK,
     OPENS_AT,
+    SAME_EPISODE_S,
     STANDS_ALONE,
     STRENGTH,
     SYMPTOM_PRIOR,
@@ -26,7 +27,6 @@ from triage.vocabulary import UNKNOWN_CLASS, Noise, Origin, Role, Scope
 
 EVIDENCE = frozenset({Role.ROOT, Role.SYMPTOM, Role.CONFIRMATION})
 DEGRADATIONS = frozenset({"network-fallback", "straggler", "gpu-thermal"})
-SAME_EPISODE_S = 1800.0
 MAX_STARTS = 50  # starts of a recurring cause that are each tried against an effect
 ALIVE_LEAK, ALIVE_STRENGTH = 0.2, 0.5  # what a line is worth when the job goes on after it
 _FAR = datetime.max.replace(tzinfo=timezone.utc)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from triage.causes import (
     ACCEPT,
     MAX_ROOTS,
+    RELAYS,
+    SAME_EPISODE_S,
     STANDS_ALONE,
     UNKNOWN_STRENGTH,
     UNKNOWN_TIMEOUT,
@@ -45,25 +47,48 @@ class Network:
                 touching[index].append(position)
         self.touching = touching
 
-    def misses(self, roots: Sequence[Hypothesis]) -> list[float]:
-        """Return for every item the chance that neither a leak nor a root produces it."""
-        out = [1.0 - item.leak for item in self.items]
-        for root in roots:
-            for index, weight in self.weights[root.key].items():
-                out[index] *= 1.0 - weight
-        return out
-
-    def without(self, root: Hypothesis, misses: Sequence[float]) -> list[float]:
-        """Return ``misses`` of some roots as they are without one of them (no weight is 1, so it can be divided out)."""
-        out = list(misses)
-        for index, weight in self.weights[root.key].items():
-            out[index] /= 1.0 - weight
-        return out
+    def miss(self, index: int, weight: float) -> float:
+        """Return the chance that neither chance nor a root of that weight produces an item."""
+        return (1.0 - self.items[index].leak) * (1.0 - weight)
 
     def neighbours(self, hypothesis: Hypothesis) -> list[Hypothesis]:
         """Return the hypotheses that share an item with one, itself among them, in their order."""
         lists = [self.touching[index] for index in self.weights[hypothesis.key]]
         return [self.hypotheses[position] for position in sorted(set().union(*lists))]
+
+
+class Cover:
+    """How well some roots explain each item: the best of them counts, for two causes print a line no likelier than one.
+
+    ``misses`` holds for every item the chance that neither chance nor a root produces it.
+    """
+
+    def __init__(self, network: Network, roots: Iterable[Hypothesis] = ()) -> None:
+        self._network = network
+        self._weights: dict[int, dict[str, float]] = defaultdict(dict)
+        self.misses = [1.0 - item.leak for item in network.items]
+        for root in roots:
+            self.add(root)
+
+    def add(self, root: Hypothesis) -> None:
+        """Let a root explain what it can."""
+        for index, weight in self._network.weights[root.key].items():
+            self._weights[index][root.key] = weight
+            self.misses[index] = min(self.misses[index], self._network.miss(index, weight))
+
+    def drop(self, root: Hypothesis) -> None:
+        """Take a root out again."""
+        self.misses = self.without(root)
+        for index in self._network.weights[root.key]:
+            del self._weights[index][root.key]
+
+    def without(self, root: Hypothesis) -> list[float]:
+        """Return the misses of the other roots."""
+        out = list(self.misses)
+        for index in self._network.weights[root.key]:
+            others = (weight for key, weight in self._weights[index].items() if key != root.key)
+            out[index] = self._network.miss(index, max(others, default=0.0))
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +175,53 @@ def _weights(
                 continue  # what only symptoms speak for does not cause what speaks for itself
             if (allowed := gate(hypothesis, item, path)) > 0:
                 found[index] = max(found.get(index, 0.0), weight * allowed)
-    return found
+    return given_the_first(items, found, hypothesis.class_)
+
+
+def given_the_first(items: Sequence[Item], found: Mapping[int, float], own: str) -> dict[int, float]:
+    """Let each chain of consequences pay once for having begun: what follows is as likely as if it stood alone.
+
+    A crash prints its traceback, exit codes and torn connections; whether the root led to the crash is one question,
+    not one per line. A chain is what the classes that pass failures on say of one job without a gap of half an hour.
+    """
+    chains: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for index in found:
+        item, place = items[index], items[index].events[0].place
+        if item.class_ != own:
+            chains["" if item.class_ in RELAYS else item.class_, place.job or place.host].append(index)
+    out = dict(found)
+    for members in chains.values():
+        for run in _runs(items, members):
+            first = max(run, key=lambda index: items[index].strength / items[index].leak)
+            out.update((index, max(found[index], items[index].strength)) for index in run if index != first)
+    return out
+
+
+def _runs(items: Sequence[Item], members: Iterable[int]) -> list[list[int]]:
+    """Cut at gaps of half an hour; undated items come first, as one run."""
+    runs: list[list[int]] = []
+    last = NO_GAIN
+    for start, index in sorted((min(items[i].span.begins, default=(NO_GAIN, 0.0))[0], i) for i in members):
+        if not runs or start - last > SAME_EPISODE_S:
+            runs.append([])
+        runs[-1].append(index)
+        last = start
+    return runs
 
 
 def gain(network: Network, misses: Sequence[float], hypothesis: Hypothesis) -> float:
     """Return by how much adding ``hypothesis`` raises the log posterior, given what the accepted roots leave unexplained."""
     total, factor = log_odds(hypothesis.prior), 1.0
     for index, weight in network.weights[hypothesis.key].items():
-        miss = misses[index]
-        factor *= (1.0 + miss * (weight - 1.0)) / (1.0 - miss)
+        factor *= likelier(network, misses, index, weight)
         if factor > HUGE:
             total, factor = total + math.log(factor), 1.0
     return total + math.log(factor)
+
+
+def likelier(network: Network, misses: Sequence[float], index: int, weight: float) -> float:
+    """Return how many times likelier (>= 1) an item is with a root of that weight than with what explains it already."""
+    return (1.0 - min(misses[index], network.miss(index, weight))) / (1.0 - misses[index])
 
 
 class _Search:
@@ -174,10 +234,10 @@ class _Search:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.roots: list[Hypothesis] = []
-        self.misses = network.misses(())
+        self._cover = Cover(network)
         self._order = sorted(network.hypotheses, key=lambda h: h.key, reverse=True)
         self._slot = {h.key: slot for slot, h in enumerate(self._order)}
-        self._gains = [gain(network, self.misses, h) for h in self._order]
+        self._gains = [gain(network, self._cover.misses, h) for h in self._order]
         self._stale: set[int] = set()
 
     def best(self) -> tuple[float, Hypothesis] | None:
@@ -191,13 +251,12 @@ class _Search:
 
     def add(self, root: Hypothesis) -> None:
         self.roots.append(root)
-        for index, weight in self.network.weights[root.key].items():
-            self.misses[index] *= 1.0 - weight
+        self._cover.add(root)
         self._stale.update(self._slot[h.key] for h in self.network.neighbours(root))
         self._gains[self._slot[root.key]] = NO_GAIN
 
     def drop(self, root: Hypothesis) -> None:
-        self.misses = self.without(root)
+        self._cover.drop(root)
         self.roots = [r for r in self.roots if r is not root]
         accepted = {r.key for r in self.roots}
         for hypothesis in (*self.network.neighbours(root), root):
@@ -206,7 +265,7 @@ class _Search:
 
     def without(self, root: Hypothesis) -> list[float]:
         """Return what the other roots leave unexplained."""
-        return self.network.without(root, self.misses)
+        return self._cover.without(root)
 
     def others(self) -> list[Hypothesis]:
         """Return the hypotheses that are no root, best gain first."""
@@ -218,7 +277,7 @@ class _Search:
 
     def _renew(self, slot: int) -> None:
         self._stale.discard(slot)
-        self._gains[slot] = gain(self.network, self.misses, self._order[slot])
+        self._gains[slot] = gain(self.network, self._cover.misses, self._order[slot])
 
 
 def accept(network: Network) -> list[Hypothesis]:

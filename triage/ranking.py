@@ -19,7 +19,7 @@ from triage.causes import (
 from triage.gates import Gate
 from triage.hypotheses import open_hypotheses
 from triage.model import Event
-from triage.network import Network, accept, connect, gain, rivals, share
+from triage.network import Cover, Network, accept, connect, gain, likelier, rivals, share
 from triage.report import MAX_EVIDENCE, Cited, Reason
 from triage.signature import Edge
 from triage.vocabulary import UNKNOWN_CLASS, Level, Role
@@ -76,11 +76,9 @@ def rank(
     network = connect(items, open_hypotheses(items, priors, gate), paths(edges), gate)
     roots = accept(network)
     owned = share(network, roots)
-    misses = network.misses(roots)
+    cover = Cover(network, roots)
     incidents = [
-        _incident(network, roots, root, owned[root.key], network.without(root, misses))
-        for root in roots
-        if owned[root.key]
+        _incident(network, roots, root, owned[root.key], cover.without(root)) for root in roots if owned[root.key]
     ]
     incidents = [incident for incident in incidents if keep(incident.events)]
     far = datetime.max.replace(tzinfo=timezone.utc)
@@ -202,7 +200,7 @@ def _reasons(network: Network, root: Hypothesis, misses: Sequence[float]) -> lis
     parts = []
     for index, weight in network.weights[root.key].items():
         item = network.items[index]
-        factor = math.log(1 - misses[index] * (1 - weight)) - math.log(1 - misses[index])
+        factor = math.log(likelier(network, misses, index, weight))
         verb = "speaks for it" if item.class_ == root.class_ else f"{item.class_} explained by it"
         count = sum(e.count for e in item.events)
         where = f"{item.events[0].lines[0].path}:{item.events[0].lines[0].line}"

@@ -74,10 +74,10 @@ def restarts(points: Points) -> dict[str, list[int]]:
 
 
 def _returns(series: Series) -> list[int]:
-    """Indexes where (epoch, step) goes back by more than interleaved ranks explain."""
+    """Indexes where (epoch, step) goes back; without a rank, by more than interleaved ranks explain."""
     steps, epochs = series.steps, series.epochs
     candidates = sorted({*columns.falls(steps), *columns.falls(epochs)})
-    stride = _stride(steps)
+    slack = 2 * _stride(steps) if series.key.rank is None else 0.0
     found: list[int] = []
     top_epoch = top_step = float("-inf")
     for index in candidates:
@@ -86,7 +86,7 @@ def _returns(series: Series) -> list[int]:
         epoch, step = epochs[index], steps[index]
         if epoch > epochs[index - 1]:
             top_step = float("-inf")
-        elif epoch < top_epoch or step < top_step - 2 * stride:
+        elif epoch < top_epoch or step < top_step - slack:
             found.append(index)
             top_epoch = top_step = float("-inf")
     return found
