@@ -158,3 +158,22 @@ def test_reasons_add_up_to_what_decided() -> None:
     assert only.reasons[0].text.startswith("prior of gpu-ecc")
     assert only.reasons[0].weight < 0 < only.reasons[1].weight
     assert abs(sum(r.probability for r in only.rivals) + only.probability - 1) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("seen", "outages"),
+    [
+        ([("h1", "nas01", 0), ("h2", "nas01", 20), ("h3", "nas01", 900)], [{"h1", "h2", "h3"}]),
+        ([("h1", "nas01", 0), ("h2", "nas02", 20)], [{"h1"}, {"h2"}]),  # two servers
+        ([("h1", "nas01", 0), ("h2", "nas01", 7200)], [{"h1"}, {"h2"}]),  # two outages
+        ([("h1", None, 0), ("h2", None, 20)], [{"h1"}, {"h2"}]),  # no server named
+    ],
+)
+def test_hosts_that_miss_one_server_see_one_outage(
+    seen: list[tuple[str, str | None, int]], outages: list[set[str]]
+) -> None:
+    events = [
+        event("storage-stall", float(at), scope=Scope.HOST, host=host, server=server) for host, server, at in seen
+    ]
+    found = [{e.place.host for e in incident.own} for incident in incidents(*events)]
+    assert sorted(sorted(map(str, hosts)) for hosts in found) == sorted(sorted(hosts) for hosts in outages)

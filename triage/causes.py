@@ -3,8 +3,9 @@
     P(e seen | causes R) = 1 - (1 - leak_e) * (1 - max over r in R of w(r, e))
 
 ``w(r, e)`` is the strength of the signature when e speaks for r's own class, or of the edge r -> class of e times the
-strength, zero when time or place forbid it; a chain of consequences pays its edge once (docs/decisions/005). Evidence that one emission prints together counts once. All scores are
-natural logarithms. The module knows classes and numbers, no log format.
+strength, zero when time or place forbid it; a chain of consequences pays its edge once (docs/decisions/005). Evidence
+that one emission prints together counts once. All scores are natural logarithms. The module knows classes and numbers,
+no log format.
 """
 
 from __future__ import annotations

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from triage.causes import (
     LEAK,
+    SAME_EPISODE_S,
     STRENGTH,
     Hypothesis,
     Item,
@@ -80,11 +81,45 @@ def rank(
     incidents = [
         _incident(network, roots, root, owned[root.key], cover.without(root)) for root in roots if owned[root.key]
     ]
-    incidents = [incident for incident in incidents if keep(incident.events)]
+    incidents = [incident for incident in _by_server(incidents) if keep(incident.events)]
     far = datetime.max.replace(tzinfo=timezone.utc)
     return sorted(
         incidents, key=lambda i: (i.class_ == UNKNOWN_CLASS, -i.level.order, -round(i.probability, 6), i.start or far)
     )
+
+
+def _by_server(incidents: Sequence[Incident]) -> list[Incident]:
+    """Join what several hosts say of one server at one time: one outage, seen by each of its clients.
+
+    The host that speaks most surely, then first, stands for all.
+    """
+    far = datetime.max.replace(tzinfo=timezone.utc)
+    out: list[Incident] = []
+    heads: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for incident in sorted(incidents, key=lambda i: (-round(i.probability, 6), i.start or far)):
+        server = incident.root.events[0].place.server if incident.root else None
+        found = next((at for at in heads[incident.class_, server or ""] if _together(out[at], incident)), None)
+        if server is None or found is None:
+            heads[incident.class_, server or ""].append(len(out))
+            out.append(incident)
+        else:
+            out[found] = _join(out[found], incident)
+    return out
+
+
+def _together(one: Incident, other: Incident) -> bool:
+    if one.start is None or other.start is None:
+        return one.start is other.start
+    return abs((one.start - other.start).total_seconds()) <= SAME_EPISODE_S
+
+
+def _join(head: Incident, other: Incident) -> Incident:
+    symptoms = {
+        name: (*head.symptoms.get(name, ()), *other.symptoms.get(name, ()))
+        for name in (*head.symptoms, *other.symptoms)
+    }
+    starts = [start for start in (head.start, other.start) if start is not None]
+    return replace(head, own=(*head.own, *other.own), symptoms=symptoms, start=min(starts, default=None))
 
 
 def _incident(
